@@ -23,15 +23,20 @@
 #if !defined(ELASTIC_WITH_CLI) && !defined(ELASTIC_SOURCE_PART)
 #define ELASTIC_WITH_CLI 1
 #endif
-#if !defined(ELASTIC_WITH_WIRE) && (!defined(ELASTIC_SOURCE_PART) || defined(ELASTIC_WITH_CLI))
+#if !defined(ELASTIC_WITH_WIRE) && \
+    (!defined(ELASTIC_SOURCE_PART) || \
+     defined(ELASTIC_WITH_CLI))
 #define ELASTIC_WITH_WIRE 1
 #endif
-#if !defined(ELASTIC_WITH_DIAGNOSIS) &&                            \
-    (!defined(ELASTIC_SOURCE_PART) || defined(ELASTIC_WITH_CLI) || \
+#if !defined(ELASTIC_WITH_DIAGNOSIS) && \
+    (!defined(ELASTIC_SOURCE_PART) || \
+     defined(ELASTIC_WITH_CLI) || \
      defined(ELASTIC_WITH_INSPECTION))
 #define ELASTIC_WITH_DIAGNOSIS 1
 #endif
-#if !defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || defined(ELASTIC_WITH_CLI))
+#if !defined(ELASTIC_WITH_STATUS) && \
+    (!defined(ELASTIC_SOURCE_PART) || \
+     defined(ELASTIC_WITH_CLI))
 #define ELASTIC_WITH_STATUS 1
 #endif
 #if !defined(ELASTIC_WITH_ROLES) && !defined(ELASTIC_SOURCE_PART)
@@ -40,8 +45,9 @@
 #if !defined(ELASTIC_WITH_FUNCTIONS) && !defined(ELASTIC_SOURCE_PART)
 #define ELASTIC_WITH_FUNCTIONS 1
 #endif
-#if !defined(ELASTIC_WITH_PYTHON) &&                                     \
-    (!defined(ELASTIC_SOURCE_PART) || defined(ELASTIC_WITH_DIAGNOSIS) || \
+#if !defined(ELASTIC_WITH_PYTHON) && \
+    (!defined(ELASTIC_SOURCE_PART) || \
+     defined(ELASTIC_WITH_DIAGNOSIS) || \
      defined(ELASTIC_WITH_CLI))
 #define ELASTIC_WITH_PYTHON 1
 #endif
@@ -51,12 +57,17 @@
 #if !defined(ELASTIC_WITH_ETCD) && !defined(ELASTIC_SOURCE_PART)
 #define ELASTIC_WITH_ETCD 1
 #endif
-#if !defined(ELASTIC_WITH_TORCH) && (!defined(ELASTIC_SOURCE_PART) || defined(ELASTIC_WITH_ETCD))
+#if !defined(ELASTIC_WITH_TORCH) && \
+    (!defined(ELASTIC_SOURCE_PART) || \
+     defined(ELASTIC_WITH_ETCD))
 #define ELASTIC_WITH_TORCH 1
 #endif
-#if !defined(ELASTIC_WITH_NODES) &&                                                                \
-    (!defined(ELASTIC_SOURCE_PART) || defined(ELASTIC_WITH_TORCH) || defined(ELASTIC_WITH_ETCD) || \
-     defined(ELASTIC_WITH_FILE) || defined(ELASTIC_WITH_ROLES))
+#if !defined(ELASTIC_WITH_NODES) && \
+    (!defined(ELASTIC_SOURCE_PART) || \
+     defined(ELASTIC_WITH_TORCH) || \
+     defined(ELASTIC_WITH_ETCD) || \
+     defined(ELASTIC_WITH_FILE) || \
+     defined(ELASTIC_WITH_ROLES))
 #define ELASTIC_WITH_NODES 1
 #endif
 

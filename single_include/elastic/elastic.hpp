@@ -1379,8 +1379,8 @@ class job_journal;
 /// and closes in reverse order. By default, each function does nothing.
 ///
 /// If a function throws, the run of the agent fails with its error, and all parts are closed.
-/// Exceptions of `started`, `progressed`, `hung`, `end` and `close` are only logged. The agent
-/// waits for every function: one that blocks its thread blocks the agent.
+/// Exceptions of `started`, `progressed`, `ended`, `failing`, `hung`, `end` and `close` are only
+/// logged. The agent waits for every function: one that blocks its thread blocks the agent.
 ///
 /// Thread-safety: called on the agent's strand.
 class agent_part {
@@ -1395,6 +1395,15 @@ class agent_part {
     time_point step_at{};
     /// How it ended; empty while it runs.
     std::string end = {};
+    /// When it ended, and whether with success.
+    time_point ended_at{};
+    bool has_succeeded = false;
+    /// When it last sent a message over the control channel; the clock's epoch: never.
+    time_point heard_at{};
+    /// How many bytes of output the agent has copied, and its files have.
+    std::uint64_t written = 0;
+    /// The file in which it reports a failure; empty: there is none.
+    std::string error_file = {};
   };
 
   /// What an agent provides to its parts. Every member is set.
@@ -1410,6 +1419,9 @@ class agent_part {
     int local_world_size = 1;
     /// The workers form a world. False: they are replicas, of which each restarts alone.
     bool has_world = true;
+    /// A failure replaces the worker that failed, and the others continue
+    /// (`worker_spec::on_failure`).
+    bool replaces_workers = false;
     /// The job may run with fewer nodes than can take part (`local_agent::options::job_may_grow`).
     bool job_may_grow = false;
     /// The processes of the first attempt, without what only its round decides, such as ranks. Must
@@ -1417,6 +1429,9 @@ class agent_part {
     std::function<std::vector<process_spec>()> first_workers;
     /// The workers of this node that were started in the attempt. After the run: none.
     std::function<std::vector<attempt_worker>()> workers;
+    /// The last lines of a worker's stderr; none if they are in a file that may hang. After the
+    /// run: none.
+    std::function<std::vector<std::string>(int local_rank)> last_stderr;
     /// Treats a worker of this node as hung, for this reason, and kills it. After the run: no
     /// effect.
     std::function<void(int local_rank, const std::string& reason)> end_hung;
@@ -1525,6 +1540,13 @@ class agent_part {
   /// Called when a worker of this node has reported its progress.
   virtual void progressed(const worker_progress&) {}
 
+  /// Called when a worker of this node has ended.
+  virtual void ended(const attempt_worker&) {}
+
+  /// Called when a worker of this node has written to stderr that something failed: the begin of a
+  /// traceback of Python, or that PyTorch cannot connect. Only for a stream that the agent copies.
+  virtual void failing(int /*local_rank*/) {}
+
   /// Called before a hung worker is killed.
   virtual void hung(const hung_worker&) {}
 
@@ -1543,7 +1565,7 @@ class agent_part {
   // ---- when an attempt ends ---------------------------------------------------------------------
 
   /// Whether `last_look` should be awaited.
-  ELASTIC_DECL virtual bool looks_last() const;
+  ELASTIC_DECL virtual bool wants_last_look() const;
 
   /// Awaited while the workers of the attempt are still unchanged, before a hung worker is killed,
   /// or before the other workers are stopped when one has aborted. It must end soon, without being
@@ -2213,7 +2235,7 @@ std::shared_ptr<T> new_shared(Arguments&&... arguments) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/async_run.hpp ----
+// ---- elastic/agent/detail/run/async_run.hpp ----
 
 // How a run is started with a completion token. It is no plain `co_spawn`: that would drop each
 // cancellation that comes before the coroutine has begun, except terminal, which would end the
@@ -2781,6 +2803,8 @@ inline constexpr std::size_t verdict_evidence_bytes = 400;
 
 // ---- elastic/base/detail/unique_fd.hpp ----
 
+#include <unistd.h>
+
 namespace elastic::detail {
 
 /// Owns a file descriptor.
@@ -2789,17 +2813,29 @@ class unique_fd {
   unique_fd() = default;
   explicit unique_fd(int fd) : fd_(fd) {}
   unique_fd(unique_fd&& other) noexcept : fd_(other.release()) {}
-  ELASTIC_DECL unique_fd& operator=(unique_fd&& other) noexcept;
+  unique_fd& operator=(unique_fd&& other) noexcept;
   ~unique_fd() { reset(); }
 
   int get() const noexcept { return fd_; }
   explicit operator bool() const noexcept { return fd_ >= 0; }
   int release() noexcept { return std::exchange(fd_, -1); }
-  ELASTIC_DECL void reset() noexcept;
+  void reset() noexcept;
 
  private:
   int fd_ = -1;
 };
+
+inline unique_fd& unique_fd::operator=(unique_fd&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+inline void unique_fd::reset() noexcept {
+  if (fd_ >= 0) ::close(release());
+}
 
 }  // namespace elastic::detail
 
@@ -2814,7 +2850,6 @@ class unique_fd {
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 // A function that runs between clone and exec does so in the parent's memory, on a separate stack.
 // Sanitizer instrumentation in it would corrupt the bookkeeping of the parent's thread.
@@ -3264,7 +3299,7 @@ class stream_selection {
 
 }  // namespace elastic
 
-// ---- elastic/health/liveness_settings.hpp ----
+// ---- elastic/control/liveness_settings.hpp ----
 
 namespace elastic {
 
@@ -3814,10 +3849,10 @@ class log_layout {
 
 // ---- elastic/process/detail/line_head.hpp ----
 
-namespace elastic::detail {
+#include <algorithm>
+#include <ctime>
 
-/// "2026-11-20T14:03:21.042Z": a time of day as in logs, in UTC.
-ELASTIC_DECL std::string time_text(wall_time moment);
+namespace elastic::detail {
 
 /// The prefix of each line of a process's output. It may contain the time and the process id, which
 /// are known only when the process runs. Converts implicitly from text.
@@ -3827,17 +3862,17 @@ class line_head {
   line_head(std::string text) { add_text(text); }
   line_head(const char* text) { add_text(text); }
 
-  ELASTIC_DECL line_head& add_text(std::string_view text);
+  line_head& add_text(std::string_view text);
   /// When the line was read.
-  ELASTIC_DECL line_head& add_time();
+  line_head& add_time();
   /// Which process wrote it.
-  ELASTIC_DECL line_head& add_pid();
+  line_head& add_pid();
 
   bool empty() const { return pieces_.empty(); }
-  ELASTIC_DECL bool has_time() const;
+  bool has_time() const;
 
   /// The text for lines that are read from one process at one time.
-  ELASTIC_DECL std::string text(pid_t pid, wall_time moment) const;
+  std::string text(pid_t pid, wall_time moment) const;
 
   friend bool operator==(const line_head&, const line_head&) = default;
 
@@ -3850,6 +3885,54 @@ class line_head {
   };
   std::vector<piece> pieces_;
 };
+
+/// "2026-11-20T14:03:21.042Z": a time of day as in logs, in UTC.
+inline std::string time_text(wall_time moment) {
+  const auto whole = std::chrono::floor<std::chrono::seconds>(moment);
+  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(moment) - whole;
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(whole);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
+                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                     milliseconds.count());
+}
+
+inline line_head& line_head::add_text(std::string_view text) {
+  if (text.empty()) return *this;
+  if (pieces_.empty() || pieces_.back().what != piece::kind::text) {
+    pieces_.push_back({piece::kind::text, {}});
+  }
+  pieces_.back().text += text;
+  return *this;
+}
+
+inline line_head& line_head::add_time() {
+  pieces_.push_back({piece::kind::time, {}});
+  return *this;
+}
+
+inline line_head& line_head::add_pid() {
+  pieces_.push_back({piece::kind::pid, {}});
+  return *this;
+}
+
+inline bool line_head::has_time() const {
+  return std::any_of(pieces_.begin(), pieces_.end(),
+                     [](const piece& part) { return part.what == piece::kind::time; });
+}
+
+inline std::string line_head::text(pid_t pid, wall_time moment) const {
+  std::string whole;
+  for (const piece& part : pieces_) {
+    switch (part.what) {
+      case piece::kind::text: whole += part.text; break;
+      case piece::kind::time: whole += time_text(moment); break;
+      case piece::kind::pid: whole += std::to_string(pid); break;
+    }
+  }
+  return whole;
+}
 
 }  // namespace elastic::detail
 
@@ -4192,123 +4275,118 @@ class restart_ledger {
 
 }  // namespace elastic
 
-// ---- elastic/agent/detail/attempt_verdict.hpp ----
+// ---- elastic/agent/detail/rounds/rejoin_machine.hpp ----
 
 namespace elastic::detail {
 
-/// The ends of the workers of one attempt on this node so far.
-struct attempt_tally {
-  std::size_t workers = 0;
-  std::size_t ended = 0;
-  /// How many of the ended workers succeeded.
-  std::size_t succeeded = 0;
-  /// A worker failed, and nobody had asked it to end.
-  bool has_failure = false;
-  /// A worker reported that this node is bad.
-  bool is_node_bad = false;
-  /// The workers were asked to end.
-  bool is_stopping = false;
+/// What the agent knows about one of its workers when an epoch ends.
+struct survivor_facts {
+  int rank = 0;
+  bool runs = false;
+  /// It has sent `survive`.
+  bool sent_survive = false;
+  /// The connection on which it sent that is still open.
+  bool has_channel = false;
+  /// It has succeeded.
+  bool has_finished = false;
+  /// It has left the epoch.
+  bool is_ready = false;
+  /// Its time to leave the epoch is over.
+  bool is_overdue = false;
 };
 
-/// The state of the worker group, and a clause that gives the reason.
-struct attempt_verdict {
-  worker_state state = worker_state::healthy;
-  std::string_view reason;
+/// The end of an epoch on this node.
+struct epoch_end {
+  std::vector<survivor_facts> workers;
+  /// Some workers of the job took part in the epoch without being started for it. A worker that has
+  /// not sent `survive` was then started for the epoch and has not come that far.
+  bool had_survivors = false;
+  /// The job pauses.
+  bool is_pause = false;
 };
 
-/// Judges an attempt whose workers were all started; `healthy` while its outcome is open.
-ELASTIC_DECL attempt_verdict judge(const attempt_tally& tally);
+/// How many times the time-out a worker has that has not asked whether its epoch has ended. It may
+/// be at work of its own, such as an evaluation or a checkpoint, or wait for data.
+inline constexpr int rejoin_patience = 6;
+
+/// Until when a worker may take to leave an epoch.
+/// @param asked_at  when it was known to be in an operation with others, or to have left it by an
+///                  error: it then asks whether the epoch has ended; none: it may be at any work
+ELASTIC_DECL time_point rejoin_deadline(time_point epoch_end, std::optional<time_point> asked_at,
+                                        duration timeout);
+
+struct rejoin_step {
+  enum class action {
+    /// Some workers still have to leave the epoch.
+    wait,
+    /// The workers that stay wait for the next epoch: meet the other nodes.
+    meet,
+    /// All workers of the job must restart.
+    restart_all,
+  };
+  action what = action::wait;
+  std::string reason;
+};
+
+/// Whether a worker can keep its process. Only workers that cannot are restarted.
+ELASTIC_DECL bool can_stay(const survivor_facts& worker);
+
+/// Why the workers of this node cannot stay, whatever they answer; empty if they can.
+ELASTIC_DECL std::string obstacle_to(const epoch_end& end);
+
+/// Decides what this node does when an epoch ends. Pure.
+ELASTIC_DECL rejoin_step decide_rejoin(const epoch_end& end);
+
+/// The answer to a worker that asks whether its failure is due to the end of the epoch.
+enum class ask_answer { wait, change, no_change };
+
+/// @param round_ends    the round ends, for whatever reason
+/// @param has_finished  the rank of a worker of this node that has succeeded, if any
+/// @param is_overdue    the worker has waited as long as the agent may take to answer
+ELASTIC_DECL ask_answer decide_ask(bool round_ends, std::optional<int> has_finished,
+                                   bool is_overdue);
+
+/// What a node announces about itself in a new round.
+struct node_epoch {
+  /// It can keep workers. Nodes of torchrun and nodes with another `on_failure` do not set this.
+  bool replaces = false;
+  /// The last epoch that it took part in, and its group rank there; -1: none.
+  std::int64_t term = 0;
+  std::int64_t round = -1;
+  int place = -1;
+  /// How many of its workers wait for the next epoch.
+  int survivors = 0;
+  /// Why all workers of the job must restart; empty: this node knows no reason. It counts only if
+  /// no node took part in a later epoch.
+  std::string obstacle;
+
+  friend bool operator==(const node_epoch&, const node_epoch&) = default;
+};
+
+/// How the nodes of a round begin an epoch.
+struct epoch_plan {
+  /// Every node can keep workers.
+  bool is_possible = false;
+  /// Waiting workers take part with their present processes.
+  bool keeps_survivors = false;
+  /// Why they do not; empty if no worker waits.
+  std::string reason;
+  /// The group rank of each node.
+  std::vector<int> places;
+};
+
+/// Assigns group ranks. Nodes of the last epoch keep theirs. If a node's rank is too large for a
+/// smaller world, the node moves to a free rank with all its workers; newcomers get the remaining
+/// ranks.
+ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes);
+
+/// Plans how an epoch begins. Pure: all nodes compute the same plan from the same announcements.
+/// @param nodes     in the order of the rendezvous
+/// @param may_move  false: the first node of the rendezvous serves the store for the workers, so
+///                  each node must keep the group rank that the rendezvous gave it
+ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool may_move);
 
 }  // namespace elastic::detail
-
-// ---- elastic/agent/detail/agent_parts.hpp ----
-
-namespace elastic {
-
-struct agent_services;
-class worker_group;
-struct worker_spec;
-
-namespace detail {
-
-class request_inbox;
-
-/// The parts of one agent. Its functions are those of agent_part, for all of them.
-///
-/// Thread-safety: the agent's strand.
-class agent_parts {
- public:
-  explicit agent_parts(logger log) : log_(std::move(log)) {}
-  agent_parts(const agent_parts&) = delete;
-  agent_parts& operator=(const agent_parts&) = delete;
-
-  void add(std::shared_ptr<agent_part> part) { parts_.push_back(std::move(part)); }
-
-  ELASTIC_DECL std::shared_ptr<process_launcher> wrap(std::shared_ptr<process_launcher> inner);
-  ELASTIC_DECL duration join_delay();
-  ELASTIC_DECL duration stop_delay(const rendezvous_change& change);
-  ELASTIC_DECL task<void> until_ready();
-  ELASTIC_DECL task<void> prepare_attempt();
-  ELASTIC_DECL task<void> agree(rendezvous_round round, assigned_ranks ranks);
-  ELASTIC_DECL void begin_attempt(const rendezvous_round& round);
-  ELASTIC_DECL void begin_replacement(const rendezvous_round& round);
-  ELASTIC_DECL void change_environment(const worker_identity& worker, environment_map& variables);
-  ELASTIC_DECL int passed_descriptor(int local_rank);
-  ELASTIC_DECL std::optional<worker_starts> starts() const;
-  ELASTIC_DECL void started(const agent_part::started_workers& start);
-  ELASTIC_DECL void progressed(const worker_progress& made);
-  ELASTIC_DECL void hung(const agent_part::hung_worker& worker);
-  ELASTIC_DECL void prepared();
-  ELASTIC_DECL task<void> beside_workers(bool may_restart);
-  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command);
-  ELASTIC_DECL bool looks_last() const;
-  ELASTIC_DECL task<std::string> last_look();
-  ELASTIC_DECL void end_attempt();
-
-  // The last part first. Errors: none; those of the parts are logged.
-  ELASTIC_DECL task<void> end();
-  ELASTIC_DECL task<void> close();
-
- private:
-  ELASTIC_DECL task<void> run_backwards(task<void> (agent_part::*function)());
-
-  // Calls each part. Exceptions are logged.
-  template <class Call>
-  void tell(Call call) {
-    for (const auto& part : parts_) {
-      try {
-        call(*part);
-      } catch (const std::exception& failure) {
-        log_.warning("a part of the agent failed: {}", failure.what());
-      } catch (...) {
-        log_.warning("a part of the agent failed");
-      }
-    }
-  }
-
-  logger log_;
-  std::vector<std::shared_ptr<agent_part>> parts_;
-};
-
-/// Creates the parts that the services name, for a run whose workers are `group`. The group may be
-/// constructed later, and must outlive the parts' calls.
-/// Errors: those of the factories; `errc::invalid_argument` if one returns null.
-ELASTIC_DECL std::shared_ptr<agent_parts> make_agent_parts(const agent_services& services,
-                                                           agent_part::context context,
-                                                           std::string run_id,
-                                                           worker_group& group);
-
-/// The members of a context that the caller of a run knows.
-/// @param inbox  of the agent or the replica_set
-ELASTIC_DECL agent_part::context part_context(asio::any_io_executor strand,
-                                              asio::any_io_executor executor,
-                                              std::shared_ptr<request_inbox> inbox);
-
-/// Services whose launcher has passed through the parts.
-ELASTIC_DECL agent_services wrap_launcher(agent_services services, agent_parts& parts);
-
-}  // namespace detail
-}  // namespace elastic
 
 // ---- elastic/base/detail/waiters.hpp ----
 
@@ -4423,6 +4501,646 @@ class event_flag {
 };
 
 }  // namespace elastic
+
+// ---- elastic/control/agent_message.hpp ----
+
+#include <variant>
+
+namespace elastic {
+
+/// The messages of an agent to its workers over the control channel; see `worker_channel::wait`.
+namespace control_messages {
+
+/// The version of the protocol.
+inline constexpr int version = 1;
+
+/// The answer to hello.
+struct welcome {
+  int version = control_messages::version;
+};
+
+/// A line was invalid; the connection ends.
+struct refused {
+  std::string reason;
+};
+
+/// Save a checkpoint and report it (`saved`, `not_saved`); the agent waits for at most `within`.
+struct checkpoint {
+  std::int64_t id = 0;
+  duration within{};
+};
+
+/// Do nothing until `resume_work`; no heartbeat is expected meanwhile.
+struct pause_work {};
+struct resume_work {};
+
+/// The worker is being stopped: a signal comes now, SIGKILL after `grace` (0: unknown).
+struct stop {
+  duration grace{};
+};
+
+/// Epoch `epoch` has ended: leave it, and answer `ready` before `within` is over. Otherwise this
+/// process is killed. See `worker_channel::survive`.
+struct change {
+  std::int64_t epoch = 0;
+  duration within{};
+};
+
+/// The failure about which a worker has asked is its own: it does not start a new epoch.
+struct no_change {
+  std::int64_t epoch = 0;
+};
+
+/// A new epoch begins, and this process takes part in it.
+struct rejoin {
+  std::int64_t epoch = 0;
+  /// Each variable that a new process would get from its agent, by name.
+  std::map<std::string, std::string, std::less<>> environment;
+};
+
+/// The roles of the job have changed: the file named by ELASTIC_ROLES has this revision or a later
+/// one. See `worker_channel::await_roles`.
+struct roles {
+  std::int64_t revision = 0;
+};
+
+/// A message of the agent.
+using agent_message = std::variant<welcome, refused, checkpoint, pause_work, resume_work, stop,
+                                   change, no_change, rejoin, roles>;
+
+}  // namespace control_messages
+
+}  // namespace elastic
+
+// ---- elastic/control/checkpoint_outcome.hpp ----
+
+namespace elastic {
+
+/// The outcome of asking workers for a checkpoint.
+struct checkpoint_outcome {
+  /// How many workers were asked (those that accept requests), and how many have saved a
+  /// checkpoint.
+  int asked = 0;
+  int saved = 0;
+  /// Why the others have not: "local rank 1 did not answer within 2 s".
+  std::vector<std::string> problems;
+};
+
+}  // namespace elastic
+
+// ---- elastic/control/worker_message.hpp ----
+
+namespace elastic {
+
+/// The messages of a worker to its agent over the control channel; see
+/// `worker_channels::options::message`. docs/control_channel.md describes the protocol.
+///
+/// Times are positive, numbers are not negative. Texts contain no control characters and have at
+/// most `limits::control_text_bytes`; names have 1 to `limits::control_name_bytes`.
+namespace worker_messages {
+
+/// The first message of a connection.
+struct hello {
+  int version = control_messages::version;
+  int local_rank = 0;
+  /// Whether the worker accepts requests for checkpoints.
+  bool checkpoints = false;
+};
+
+/// The worker is alive. After the first heartbeat, the next is due within `timeout`, if set, or
+/// else within the time-out that the agent was given or has learned.
+struct heartbeat {
+  std::optional<duration> timeout;
+};
+
+/// A section of its work begins. With a `timeout`, the section must end in that time, and no
+/// heartbeat is due meanwhile.
+struct enter {
+  std::string section;
+  std::optional<duration> timeout;
+};
+
+/// The section has ended.
+struct leave {
+  std::string section;
+};
+
+/// Kill the worker after `after`, unless it sends `release` first. Sent again, it restarts the
+/// timer.
+struct expires {
+  std::string timer;
+  duration after{};
+};
+
+/// Do not kill the worker for this timer.
+struct release {
+  std::string timer;
+};
+
+/// The worker's progress; counts as a heartbeat, unless it is automatic.
+struct progress {
+  std::int64_t step = 0;
+  /// The total number of steps; 0: unknown.
+  std::int64_t total = 0;
+  std::string text;
+  /// At most `limits::control_metrics`.
+  std::map<std::string, double> metrics;
+  /// Sent by a library of the worker, not by its script, which may send nothing for long.
+  bool automatic = false;
+};
+
+/// The checkpoint that `control_messages::checkpoint` asked for with this id is saved.
+struct saved {
+  std::int64_t id = 0;
+};
+
+/// It is not saved, for this reason; empty: unknown.
+struct not_saved {
+  std::int64_t id = 0;
+  std::string reason;
+};
+
+/// If workers fail from now on, the job must not restart.
+struct no_restart {
+  std::string reason;
+};
+
+/// This node cannot do the work and must leave the job.
+struct bad_node {
+  std::string reason;
+};
+
+/// Stop watching this worker.
+struct bye {};
+
+/// This process can leave an epoch and take part in the next one.
+struct survive {};
+
+/// Its script has reached the point up to which another process can run it in advance.
+struct prepared {};
+
+/// The worker's work in epoch `epoch` failed: it asks whether the epoch has ended or the failure is
+/// its own.
+struct ask {
+  std::int64_t epoch = 0;
+  std::string reason;
+};
+
+/// The worker has left epoch `epoch` and waits for the next one.
+struct ready {
+  std::int64_t epoch = 0;
+};
+
+/// The worker has succeeded in epoch `epoch`; it takes part in no other.
+struct finished {
+  std::int64_t epoch = 0;
+};
+
+/// Tell the worker, once, when the file of the job's roles has a later revision than this one.
+struct await_roles {
+  std::int64_t revision = 0;
+};
+
+/// A message of a worker.
+using worker_message =
+    std::variant<hello, heartbeat, enter, leave, expires, release, progress, saved, not_saved,
+                 no_restart, bad_node, bye, survive, ask, ready, finished, prepared, await_roles>;
+
+}  // namespace worker_messages
+
+}  // namespace elastic
+
+// ---- elastic/control/worker_channels.hpp ----
+
+namespace elastic {
+
+namespace detail {
+struct channel_attempt;
+class learned_timeouts;
+}  // namespace detail
+
+/// The agent's end of the control channel: a Unix socket at which the workers of this node report
+/// their state and receive requests, and the watch for hung workers. `worker_channel` is a worker's
+/// end. A `worker_group` has one; use it for workers that you start yourself.
+///
+///     elastic::worker_channels::options options;
+///     options.message = [](int local_rank, const auto& message) {
+///       if (const auto* made = std::get_if<elastic::worker_messages::progress>(&message)) {
+///         std::printf("worker %d is at step %ld\n", local_rank, long(made->step));
+///       }
+///     };
+///     elastic::worker_channels channels(executor, options);
+///     channels.open(1);
+///     for (const auto& [name, value] : channels.environment()) variables[name] = value;
+///     variables["LOCAL_RANK"] = "0";
+///     // … start the worker with these variables
+///     channels.started(0);
+///
+/// The socket has an abstract name, which leaves no file. Only this user, root and workers may
+/// connect. Whatever a worker writes, it can neither block nor crash the agent, nor make it buffer
+/// more than one line: invalid input closes the connection and is logged, a client that does not
+/// read is disconnected, and one that writes too much is read slowly.
+///
+/// Nothing here wakes up by itself except for the next time-out that is due.
+/// Thread-safety: one strand at a time, the one it was given.
+class worker_channels {
+ public:
+  /// A worker that did not report in time.
+  struct hung_worker {
+    int local_rank = 0;
+    /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
+    std::string reason;
+    /// The signal that ends it: SIGKILL, unless a timer of PyTorch's client named another.
+    int signal = SIGKILL;
+  };
+
+  /// Settings, and the functions that receive what workers report. Each function may be empty, must
+  /// not throw, and is called on the strand.
+  struct options {
+    liveness_settings liveness{};
+    /// Whether to serve timers of PyTorch's FileTimerClient, too, and at which path; empty: a path
+    /// in the temporary folder.
+    bool timer_file = false;
+    std::string timer_path{};
+    /// Null: `system_time`.
+    std::shared_ptr<time_source> time{};
+    logger log{};
+    /// Receives every valid message of a worker, after the channel has acted on it.
+    std::function<void(int local_rank, const worker_messages::worker_message&)> message{};
+    /// A worker is hung. Called once for each `started`; the callee must kill the worker.
+    std::function<void(const hung_worker&)> hung{};
+    /// The revision of the job's roles; empty: the job has none.
+    std::function<std::int64_t()> roles{};
+    /// The worker that a process is or descends from: for PyTorch's timers, which contain pids, and
+    /// for workers that run as another user.
+    std::function<std::optional<int>(pid_t)> owner_of{};
+  };
+
+  /// Opens no channel yet.
+  ELASTIC_DECL worker_channels(asio::any_io_executor strand, options settings);
+  worker_channels(const worker_channels&) = delete;
+  worker_channels& operator=(const worker_channels&) = delete;
+
+  /// Closes the channel, but does not wait for what still runs of it, as `close` does.
+  ~worker_channels() { abandon(); }
+
+  /// Opens a channel, under a new name, for workers with the local ranks 0 to `workers` - 1. If it
+  /// cannot be opened, the log says so, and there is no channel. An earlier channel must be closed.
+  ///
+  /// @param workers  1 to `limits::local_world_size`
+  /// Errors: `errc::invalid_argument` for another number.
+  ELASTIC_DECL void open(int workers);
+
+  /// Whether a channel is open.
+  ELASTIC_DECL bool is_open() const;
+
+  /// The variables for the workers' environment; an empty value removes the variable. Each worker
+  /// also needs its LOCAL_RANK.
+  ELASTIC_DECL std::vector<std::pair<std::string, std::string>> environment() const;
+
+  /// Notes that a worker runs: it is watched from now on.
+  /// Errors: `errc::invalid_argument` if the channel is open for other local ranks; likewise
+  /// `ended` and `rests`.
+  ELASTIC_DECL void started(int local_rank);
+
+  /// Reads what a worker has already sent, and notes that it has ended: it is watched no longer.
+  ELASTIC_DECL void ended(int local_rank);
+
+  /// Suspends the watch of a worker until `started` is called again.
+  ELASTIC_DECL void rests(int local_rank);
+
+  /// Reads what workers have already sent.
+  ELASTIC_DECL void catch_up();
+
+  /// Tells every connected worker to pause or to continue. No heartbeat is due during a pause.
+  ELASTIC_DECL void pause();
+  ELASTIC_DECL void resume();
+
+  /// Tells every connected worker that it is being stopped, and will be killed after `grace`; 0:
+  /// unknown.
+  ELASTIC_DECL void announce_stop(duration grace);
+
+  /// Tells the workers that wait for it (`worker_channel::await_roles`) about a change of the job's
+  /// roles.
+  ELASTIC_DECL void tell_of_roles(std::int64_t revision);
+
+  /// Whether a connection on which this worker sent `survive` is open.
+  ELASTIC_DECL bool survives(int local_rank) const;
+
+  /// Sends a message to a worker that sent `survive`.
+  ///
+  /// Result: whether its connection accepted the message.
+  /// Errors: `errc::invalid_argument` if the environment of `rejoin` does not fit into a message.
+  ELASTIC_DECL bool tell_survivor(int local_rank, const control_messages::agent_message& message);
+
+  /// Asks the workers that accept requests for a checkpoint, and waits until each has answered or
+  /// ended, at most `within`.
+  ///
+  /// Result: without a channel, no worker was asked.
+  /// Cancellation: all types; throws `operation_aborted`. Workers may still save a checkpoint.
+  ELASTIC_DECL task<checkpoint_outcome> checkpoint(duration timeout) &;
+
+  /// Closes every connection and waits until nothing of the channel runs any more. Does nothing if
+  /// no channel is open. `open` may follow.
+  ///
+  /// Cancellation: none; a request stays pending in the caller's state.
+  ELASTIC_DECL task<void> close() &;
+
+ private:
+  ELASTIC_DECL void abandon();
+
+  asio::any_io_executor strand_;
+  options options_;
+  std::shared_ptr<detail::learned_timeouts> learned_;
+  std::shared_ptr<detail::channel_attempt> state_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/detail/rounds/survivors.hpp ----
+
+namespace elastic::detail {
+
+struct survivors_options {
+  /// False: no worker outlives its epoch, and `survivors` does nothing.
+  bool is_on = false;
+  /// How long a worker may take to leave its epoch (see `rejoin_deadline`), and the agent to answer
+  /// a worker's question.
+  duration timeout{};
+  std::shared_ptr<time_source> time;
+  logger log;
+  /// Kills a worker that has left an epoch in which the others continue.
+  std::function<void(std::size_t slot)> kill;
+};
+
+/// The workers of this node that can outlive an epoch: their state, and the messages by which they
+/// leave one epoch and join the next. `rejoin_machine` decides.
+///
+/// Thread-safety: one strand at a time, that of the channels.
+class survivors {
+ public:
+  /// `channels` must outlive this.
+  ELASTIC_DECL survivors(asio::any_io_executor strand, worker_channels& channels,
+                         survivors_options options);
+
+  bool is_on() const { return options_.is_on; }
+
+  // ---- events -----------------------------------------------------------------------------------
+
+  /// Begins an epoch for the workers that run, and for those that `started` adds next.
+  ELASTIC_DECL void begin(std::int64_t epoch, std::size_t workers, bool has_survivors);
+  ELASTIC_DECL void started(std::size_t slot, int rank);
+  ELASTIC_DECL void ended(std::size_t slot, bool succeeded);
+  ELASTIC_DECL void take(int local_rank, const worker_messages::worker_message& message);
+
+  // ---- state ------------------------------------------------------------------------------------
+
+  /// Why all workers of the job must restart if one fails now; empty: as far as this node knows,
+  /// the others can stay.
+  ELASTIC_DECL std::string obstacle() const;
+
+  /// Whether a worker waits for the next epoch.
+  bool is_ready(std::size_t slot) const { return slot < places_.size() && places_[slot].is_ready; }
+
+  /// How many workers wait for the next epoch.
+  ELASTIC_DECL int ready() const;
+
+  /// Whether every running worker waits for the next epoch, so that none is in one.
+  ELASTIC_DECL bool are_apart() const;
+
+  // ---- messages ---------------------------------------------------------------------------------
+
+  /// During the epoch: answers workers that ask whether it has ended, as late as the time-out
+  /// allows.
+  ///
+  /// Cancellation: all types; nothing else ends it.
+  ELASTIC_DECL task<void> answer() &;
+
+  /// Ends the epoch: makes every worker that can stay leave it, within the time-out and `most`.
+  ///
+  /// Result: why all workers must restart; empty: those that are ready can stay.
+  /// Cancellation: all types; some may have left.
+  ELASTIC_DECL task<std::string> leave(bool is_pause, duration most) &;
+
+  /// Tells a ready worker to take part in the epoch that has begun.
+  /// Result: false if it cannot be told.
+  /// Errors: those of `to_line`.
+  ELASTIC_DECL bool rejoin(std::size_t slot, int rank, const control_messages::rejoin& message);
+
+ private:
+  struct place : survivor_facts {
+    bool is_notified = false;
+    /// Since when it waits for the epoch to end: it has asked, or has left by itself.
+    std::optional<time_point> waits_since;
+    /// Since when it has no other work in the epoch: it has asked whether the epoch has ended.
+    std::optional<time_point> asked_at;
+  };
+
+  ELASTIC_DECL epoch_end facts() const;
+  ELASTIC_DECL std::optional<int> finished_rank() const;
+  ELASTIC_DECL void take(place& entry, const worker_messages::survive&);
+  ELASTIC_DECL void take(place& entry, const worker_messages::ask& message);
+  ELASTIC_DECL void take(place& entry, const worker_messages::ready& message);
+  ELASTIC_DECL void take(place& entry, const worker_messages::finished& message);
+  template <class Message>
+  void take(place&, const Message&) {}
+  ELASTIC_DECL void send(std::size_t slot, const control_messages::agent_message& message);
+  // @param most  the latest deadline of each worker
+  ELASTIC_DECL time_point deadline_of(const place& entry, time_point began, time_point most) const;
+  ELASTIC_DECL void announce_change(time_point began, time_point most);
+  // Result: when to check again.
+  ELASTIC_DECL time_point answer_due(time_point now);
+
+  worker_channels& channels_;
+  survivors_options options_;
+  event_flag changed_;
+  std::int64_t epoch_ = 0;
+  bool has_survivors_ = false;
+  std::vector<place> places_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/run/agent_parts.hpp ----
+
+namespace elastic {
+
+struct agent_services;
+class worker_group;
+struct worker_spec;
+
+namespace detail {
+
+class request_inbox;
+
+/// The parts of one agent. Its functions are those of agent_part, for all of them.
+///
+/// Thread-safety: the agent's strand.
+class agent_parts {
+ public:
+  explicit agent_parts(logger log) : log_(std::move(log)) {}
+  agent_parts(const agent_parts&) = delete;
+  agent_parts& operator=(const agent_parts&) = delete;
+
+  void add(std::shared_ptr<agent_part> part) { parts_.push_back(std::move(part)); }
+
+  ELASTIC_DECL std::shared_ptr<process_launcher> wrap(std::shared_ptr<process_launcher> inner);
+  ELASTIC_DECL duration join_delay();
+  ELASTIC_DECL duration stop_delay(const rendezvous_change& change);
+  ELASTIC_DECL task<void> until_ready();
+  ELASTIC_DECL task<void> prepare_attempt();
+  ELASTIC_DECL task<void> agree(rendezvous_round round, assigned_ranks ranks);
+  ELASTIC_DECL void begin_attempt(const rendezvous_round& round);
+  ELASTIC_DECL void begin_replacement(const rendezvous_round& round);
+  ELASTIC_DECL void change_environment(const worker_identity& worker, environment_map& variables);
+  ELASTIC_DECL int passed_descriptor(int local_rank);
+  ELASTIC_DECL std::optional<worker_starts> starts() const;
+  ELASTIC_DECL void started(const agent_part::started_workers& start);
+  ELASTIC_DECL void progressed(const worker_progress& made);
+  ELASTIC_DECL void ended(const agent_part::attempt_worker& worker);
+  ELASTIC_DECL void failing(int local_rank);
+  ELASTIC_DECL void hung(const agent_part::hung_worker& worker);
+  ELASTIC_DECL void prepared();
+  ELASTIC_DECL task<void> beside_workers(bool may_restart);
+  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command);
+  ELASTIC_DECL bool wants_last_look() const;
+  ELASTIC_DECL task<std::string> last_look();
+  ELASTIC_DECL void end_attempt();
+
+  // The last part first. Errors: none; those of the parts are logged.
+  ELASTIC_DECL task<void> end();
+  ELASTIC_DECL task<void> close();
+
+ private:
+  ELASTIC_DECL task<void> run_backwards(task<void> (agent_part::*function)());
+
+  // Calls each part. Exceptions are logged.
+  template <class Call>
+  void tell(Call call) {
+    for (const auto& part : parts_) {
+      try {
+        call(*part);
+      } catch (const std::exception& failure) {
+        log_.warning("a part of the agent failed: {}", failure.what());
+      } catch (...) {
+        log_.warning("a part of the agent failed");
+      }
+    }
+  }
+
+  logger log_;
+  std::vector<std::shared_ptr<agent_part>> parts_;
+};
+
+/// Creates the parts that the services name, for a run whose workers are `group`. The group may be
+/// constructed later, and must outlive the parts' calls.
+/// Errors: those of the factories; `errc::invalid_argument` if one returns null.
+ELASTIC_DECL std::shared_ptr<agent_parts> make_agent_parts(const agent_services& services,
+                                                           agent_part::context context,
+                                                           std::string run_id, worker_group& group);
+
+/// The members of a context that the caller of a run knows.
+/// @param inbox  of the agent or the replica_set
+ELASTIC_DECL agent_part::context part_context(asio::any_io_executor strand,
+                                              asio::any_io_executor executor,
+                                              std::shared_ptr<request_inbox> inbox);
+
+/// Services whose launcher has passed through the parts.
+ELASTIC_DECL agent_services wrap_launcher(agent_services services, agent_parts& parts);
+
+}  // namespace detail
+}  // namespace elastic
+
+// ---- elastic/agent/detail/run/role_link.hpp ----
+
+namespace elastic::detail {
+
+/// Connects an agent to a job of several roles: passes news of its own role to the job, and news of
+/// the other roles to its workers. See `agent_services::roles`.
+///
+/// Thread-safety: called on the strand of the agent.
+class role_link {
+ public:
+  using port_map = std::map<std::string, std::uint16_t, std::less<>>;
+
+  virtual ~role_link() = default;
+
+  /// The file for ELASTIC_ROLES.
+  virtual std::string file() const = 0;
+
+  /// The revision of that file.
+  virtual std::int64_t revision() const = 0;
+
+  /// Until `close`: calls `call` on `executor` whenever the file has a new revision.
+  virtual void open(asio::any_io_executor executor, std::function<void(std::int64_t)> call) = 0;
+  virtual void close() = 0;
+
+  /// Chooses ports for workers that are about to start. The other workers keep theirs.
+  /// Errors: `errc::connection_failed` if no port is free.
+  virtual void choose_ports(const std::vector<std::size_t>& slots) = 0;
+
+  /// The ports of one worker, by name.
+  virtual const port_map& ports(std::size_t slot) const = 0;
+
+  /// What this node tells the other nodes about the addresses of its workers, whose ranks begin at
+  /// `base_rank` in this round.
+  virtual std::string places(int base_rank) = 0;
+
+  /// Takes the `places` of all nodes of the round, including this one.
+  /// Errors: `errc::protocol_violation`.
+  virtual void met(const std::vector<std::string>& places) = 0;
+
+  /// Called when the workers of this node run, in the round of this number.
+  /// @param pids  by local rank; 0: it does not run
+  virtual void started(std::int64_t round, std::vector<pid_t> pids) = 0;
+
+  /// Called when a worker has ended.
+  virtual void ended(std::size_t slot) = 0;
+
+  /// Called when all workers are stopped, including those of the other nodes.
+  virtual void stopped() = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/workers/attempt_verdict.hpp ----
+
+namespace elastic::detail {
+
+/// The ends of the workers of one attempt on this node so far.
+struct attempt_tally {
+  std::size_t workers = 0;
+  std::size_t ended = 0;
+  /// How many of the ended workers succeeded.
+  std::size_t succeeded = 0;
+  /// A worker failed, and nobody had asked it to end.
+  bool has_failure = false;
+  /// A worker reported that this node is bad.
+  bool is_node_bad = false;
+  /// The workers were asked to end.
+  bool is_stopping = false;
+};
+
+/// The state of the worker group, and a clause that gives the reason.
+struct attempt_verdict {
+  worker_state state = worker_state::healthy;
+  std::string_view reason;
+};
+
+/// Judges an attempt whose workers were all started; `healthy` while its outcome is open.
+inline attempt_verdict judge(const attempt_tally& tally) {
+  if (tally.succeeded == tally.workers) {
+    return {worker_state::succeeded, "all workers ended with success"};
+  }
+  if (tally.has_failure) return {worker_state::failed, "a worker failed"};
+  if (tally.is_node_bad) return {worker_state::failed, "a worker said that this node is bad"};
+  if (tally.is_stopping && tally.ended == tally.workers) {
+    return {worker_state::stopped, "all workers ended after they were asked to"};
+  }
+  return {worker_state::healthy, "workers run"};
+}
+
+}  // namespace elastic::detail
 
 // ---- elastic/base/detail/mount_table.hpp ----
 
@@ -4541,22 +5259,104 @@ ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid);
 
 namespace elastic::detail {
 
+/// The beginning of a text, interpreted as UTF-8.
+struct utf8_character {
+  /// The number of bytes that belong together: a character, or an invalid start of one.
+  std::size_t size;
+  bool valid;
+  /// Invalid only because the text ends too early.
+  bool cut_off;
+};
+
+/// `text` must not be empty.
+inline utf8_character first_utf8_character(std::string_view text) {
+  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return {1, true, false};
+  // Excludes surrogates and overlong encodings.
+  const std::size_t whole = lead >= 0xc2 && lead <= 0xdf   ? 2
+                            : lead >= 0xe0 && lead <= 0xef ? 3
+                            : lead >= 0xf0 && lead <= 0xf4 ? 4
+                                                           : 0;
+  if (whole == 0) return {1, false, false};
+  const unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  const unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  for (std::size_t index = 1; index < whole; ++index) {
+    if (index == text.size()) return {index, false, true};
+    const bool fits =
+        index == 1 ? byte(index) >= low && byte(index) <= high : (byte(index) & 0xc0) == 0x80;
+    if (!fits) return {index, false, false};
+  }
+  return {whole, true, false};
+}
+
 /// How many bytes at the end of `text` are the start of an incomplete character; 0 to 3.
-ELASTIC_DECL std::size_t unfinished_character(std::string_view text);
+inline std::size_t unfinished_character(std::string_view text) {
+  for (std::size_t size = 1; size <= std::min<std::size_t>(3, text.size()); ++size) {
+    const std::string_view end = text.substr(text.size() - size);
+    if ((static_cast<unsigned char>(end[0]) & 0xc0) == 0x80) continue;
+    const utf8_character first = first_utf8_character(end);
+    return first.cut_off && first.size == size ? size : 0;
+  }
+  return 0;
+}
 
 /// The first `most` bytes of a text, without an incomplete character at the end.
-ELASTIC_DECL std::string_view beginning_of(std::string_view text, std::size_t most);
+inline std::string_view beginning_of(std::string_view text, std::size_t most) {
+  text = text.substr(0, most);
+  return text.substr(0, text.size() - unfinished_character(text));
+}
+
+/// Appends the last `digits` hexadecimal digits of a number.
+inline void append_hexadecimal(std::string& out, std::uint64_t number, std::size_t digits) {
+  constexpr std::size_t bits_per_digit = 4;
+  for (std::size_t digit = digits; digit > 0; --digit) {
+    out += "0123456789abcdef"[(number >> ((digit - 1) * bits_per_digit)) & 0xf];
+  }
+}
 
 /// Appends `text` as the content of a JSON string. Each byte sequence that is not UTF-8 becomes
 /// U+FFFD.
-ELASTIC_DECL void append_json_text(std::string& out, std::string_view text);
+inline void append_json_text(std::string& out, std::string_view text) {
+  const auto is_plain = [](char letter) {
+    const auto byte = static_cast<unsigned char>(letter);
+    return byte >= 0x20 && byte < 0x80 && letter != '"' && letter != '\\';
+  };
+  while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && is_plain(text[plain])) ++plain;
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) return;
+    const utf8_character next = first_utf8_character(text);
+    const char letter = text[0];
+    if (!next.valid) {
+      out += "\xef\xbf\xbd";
+    } else if (next.size > 1) {
+      out.append(text.substr(0, next.size));
+    } else if (letter == '"' || letter == '\\') {
+      out += '\\';
+      out += letter;
+    } else if (letter == '\n') {
+      out += "\\n";
+    } else if (letter == '\t') {
+      out += "\\t";
+    } else if (letter == '\r') {
+      out += "\\r";
+    } else {
+      out += "\\u";
+      append_hexadecimal(out, static_cast<unsigned char>(letter), 4);
+    }
+    text.remove_prefix(next.size);
+  }
+}
 
 /// The same as a JSON string, with its quotes.
-ELASTIC_DECL std::string json_string(std::string_view text);
-
-/// Appends the last `digits` hexadecimal digits of a number.
-ELASTIC_DECL void append_hexadecimal(std::string& out, std::uint64_t number,
-                                     std::size_t digits);
+inline std::string json_string(std::string_view text) {
+  std::string quoted = "\"";
+  append_json_text(quoted, text);
+  return quoted + '"';
+}
 
 }  // namespace elastic::detail
 
@@ -4772,6 +5572,13 @@ class tee {
   /// Sets the process whose output this is, for prefixes that show it. Call it before `run`.
   ELASTIC_DECL void begin(pid_t pid);
 
+  /// Calls a function, which must not throw, for bytes that contain one of these texts, after they
+  /// are remembered. Call it before `run`.
+  void watch_for(std::vector<std::string> texts, std::function<void()> call) {
+    alarm_texts_ = std::move(texts);
+    on_alarm_ = std::move(call);
+  }
+
   /// Copies until every process has closed its end of the pipe, or until `finish`. Await it once.
   ///
   /// Errors: none; the log says what could not be written.
@@ -4800,6 +5607,7 @@ class tee {
   // Like `read`; also 0 once everything that `finish` still wanted is read.
   ELASTIC_DECL ssize_t read_some();
   ELASTIC_DECL task<void> pass_on(std::string_view bytes);
+  ELASTIC_DECL bool has_alarm(std::string_view bytes) const;
   ELASTIC_DECL void free_large_buffers();
   ELASTIC_DECL task<void> write_matches(std::string_view bytes);
   ELASTIC_DECL task<void> finish_matches();
@@ -4820,6 +5628,8 @@ class tee {
   /// The bytes that were shown last end in the middle of a line.
   bool is_mid_line_ = false;
   line_tail tail_;
+  std::vector<std::string> alarm_texts_;
+  std::function<void()> on_alarm_;
   asio::cancellation_signal showing_;
   std::uint64_t copied_ = 0;
   bool finishing_ = false;
@@ -4858,8 +5668,8 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   void run(task<void> work, asio::cancellation_signal& cancel, OnEnd on_end) {
     start_task(
         executor_, std::move(work),
-        [self = shared_from_this(), on_end = std::move(on_end)](
-            std::exception_ptr failure) mutable { on_end(failure); },
+        [self = shared_from_this(),
+         on_end = std::move(on_end)](std::exception_ptr failure) mutable { on_end(failure); },
         cancel.slot());
   }
 
@@ -4867,7 +5677,8 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   bool is_free() const { return cleared.is_set(); }
 
   /// Waits until the pipes have ended and all output is written. After `limits::drain_after_exit`
-  /// it copies what the pipes contain and closes them. After `hurry` it abandons a file that hangs.
+  /// it copies what the pipes contain and closes them. After `stop_waiting` it abandons a file that
+  /// hangs.
   ELASTIC_DECL task<void> drain(std::shared_ptr<time_source> time);
 
   /// Frees the slot; keeps only what a report needs.
@@ -4875,7 +5686,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   ELASTIC_DECL std::vector<std::string> tail() const;
 
   /// Stops waiting for the output.
-  ELASTIC_DECL void hurry();
+  ELASTIC_DECL void stop_waiting();
 
   /// Abandons a killed process that does not end: nothing waits for it any more, and the error of
   /// its clearing says why.
@@ -4962,18 +5773,17 @@ struct stop_step {
 /// machine; its driver supplies the clock and the processes.
 class stop_ladder {
  public:
-  ELASTIC_DECL explicit stop_ladder(stop_plan plan,
-                                    duration killed_patience = limits::killed_patience);
+  explicit stop_ladder(stop_plan plan, duration killed_patience = limits::killed_patience);
 
-  /// The next step when `running` processes are left at the time `now`. `hurry` skips the rest of
-  /// the grace period.
-  ELASTIC_DECL stop_step next(std::size_t running, time_point now, bool hurry = false);
+  /// The next step when `running` processes are left at the time `now`. `stop_waiting` skips the
+  /// rest of the grace period.
+  stop_step next(std::size_t running, time_point now, bool stop_waiting = false);
 
  private:
   enum class stage { running, asked, killed };
 
   // Saturates, so that an endless grace period does not wrap around into the past.
-  ELASTIC_DECL stop_step kill(time_point now, std::string_view reason);
+  stop_step kill(time_point now, std::string_view reason);
 
   stop_plan plan_;
   duration killed_patience_;
@@ -4982,6 +5792,45 @@ class stop_ladder {
   // When the others get the signal; `max`: not, or they have got it.
   time_point halftime_ = time_point::max();
 };
+
+inline stop_ladder::stop_ladder(stop_plan plan, duration killed_patience)
+    : plan_(plan), killed_patience_(killed_patience) {}
+
+inline stop_step stop_ladder::next(std::size_t running, time_point now, bool stop_waiting) {
+  using action = stop_step::action;
+  using target = stop_step::target;
+  if (running == 0) return {action::done, 0, now, "all have ended"};
+  if (stage_ == stage::killed) {
+    if (now < deadline_) {
+      return {action::wait, 0, deadline_, "killed, the kernel has yet to end them"};
+    }
+    deadline_ = deadline_after(now, killed_patience_);
+    return {action::look, 0, deadline_, "killed a while ago"};
+  }
+  if (stop_waiting) return kill(now, "told not to wait");
+  if (stage_ == stage::asked) {
+    if (now >= deadline_) return kill(now, "their grace is over");
+    if (now < halftime_) {
+      return {action::wait, 0, std::min(halftime_, deadline_), "within their grace"};
+    }
+    halftime_ = time_point::max();
+    return {action::send, plan_.signal, deadline_, "half of their grace is over", target::others};
+  }
+  if (plan_.signal == SIGKILL) return kill(now, "to be killed at once");
+  if (plan_.grace <= duration::zero()) return kill(now, "no grace is given");
+  stage_ = stage::asked;
+  deadline_ = deadline_after(now, plan_.grace);
+  const bool is_alone = plan_.scope == signal_scope::process;
+  if (is_alone) halftime_ = deadline_after(now, plan_.grace / 2);
+  return {action::send, plan_.signal, deadline_, "asked to end",
+          is_alone ? target::process : target::group};
+}
+
+inline stop_step stop_ladder::kill(time_point now, std::string_view reason) {
+  stage_ = stage::killed;
+  deadline_ = deadline_after(now, killed_patience_);
+  return {stop_step::action::send, SIGKILL, time_point::max(), reason};
+}
 
 }  // namespace elastic::detail
 
@@ -5043,6 +5892,11 @@ class process_set {
     /// Called for each end as soon as it is seen, but not before `start` has returned. If set,
     /// `next_end` and `take_ends` return nothing. Must neither throw nor destroy the set.
     std::function<void(const process_end&)> on_end{};
+    /// Called when a process writes one of the texts to stderr, if that is copied and its plan set
+    /// `keep_tail`. A text that arrives in two pieces may be missed. Must neither throw nor destroy
+    /// the set.
+    std::vector<std::string> alarm_texts{};
+    std::function<void(std::size_t index)> on_alarm{};
     /// How long the kernel may take to end a killed process before each check of its state.
     duration killed_patience = limits::killed_patience;
     /// Performs that check. Empty result: the process has ended meanwhile. Null: by /proc.
@@ -5152,7 +6006,7 @@ class process_set {
     std::size_t running = 0;
     /// By slot: the signals to send to processes that are still being started.
     std::map<std::size_t, std::vector<int>> starting;
-    bool hurry = false;
+    bool stop_waiting = false;
     bool abandoned = false;
     std::optional<std::pair<stop_plan, detail::stop_ladder>> begun;
     event_flag end_noted;
@@ -5198,7 +6052,7 @@ class process_set {
 
 }  // namespace elastic
 
-// ---- elastic/agent/detail/hang_hooks.hpp ----
+// ---- elastic/agent/detail/workers/hang_hooks.hpp ----
 
 namespace elastic::detail {
 
@@ -5265,7 +6119,7 @@ class hang_hooks {
   bool is_open() const { return state_->is_open; }
 
   /// Kills the running hooks now. Their workers may then be killed.
-  ELASTIC_DECL void hurry();
+  ELASTIC_DECL void stop_waiting();
 
   /// Waits at most `within` until the hooks are done; then kills them.
   ///
@@ -5330,414 +6184,7 @@ class hang_hooks {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/role_link.hpp ----
-
-namespace elastic::detail {
-
-/// Connects an agent to a job of several roles: passes news of its own role to the job, and news of
-/// the other roles to its workers. See `agent_services::roles`.
-///
-/// Thread-safety: called on the strand of the agent.
-class role_link {
- public:
-  using port_map = std::map<std::string, std::uint16_t, std::less<>>;
-
-  virtual ~role_link() = default;
-
-  /// The file for ELASTIC_ROLES.
-  virtual std::string file() const = 0;
-
-  /// The revision of that file.
-  virtual std::int64_t revision() const = 0;
-
-  /// Until `close`: calls `call` on `executor` whenever the file has a new revision.
-  virtual void open(asio::any_io_executor executor, std::function<void(std::int64_t)> call) = 0;
-  virtual void close() = 0;
-
-  /// Chooses ports for workers that are about to start. The other workers keep theirs.
-  /// Errors: `errc::connection_failed` if no port is free.
-  virtual void choose_ports(const std::vector<std::size_t>& slots) = 0;
-
-  /// The ports of one worker, by name.
-  virtual const port_map& ports(std::size_t slot) const = 0;
-
-  /// What this node tells the other nodes about the addresses of its workers, whose ranks begin at
-  /// `base_rank` in this round.
-  virtual std::string places(int base_rank) = 0;
-
-  /// Takes the `places` of all nodes of the round, including this one.
-  /// Errors: `errc::protocol_violation`.
-  virtual void met(const std::vector<std::string>& places) = 0;
-
-  /// Called when the workers of this node run, in the round of this number.
-  /// @param pids  by local rank; 0: it does not run
-  virtual void started(std::int64_t round, std::vector<pid_t> pids) = 0;
-
-  /// Called when a worker has ended.
-  virtual void ended(std::size_t slot) = 0;
-
-  /// Called when all workers are stopped, including those of the other nodes.
-  virtual void stopped() = 0;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/agent_message.hpp ----
-
-#include <variant>
-
-namespace elastic {
-
-/// The messages of an agent to its workers over the control channel; see `worker_channel::wait`.
-namespace control_messages {
-
-/// The version of the protocol.
-inline constexpr int version = 1;
-
-/// The answer to hello.
-struct welcome {
-  int version = control_messages::version;
-};
-
-/// A line was invalid; the connection ends.
-struct refused {
-  std::string reason;
-};
-
-/// Save a checkpoint and report it (`saved`, `not_saved`); the agent waits for at most `within`.
-struct checkpoint {
-  std::int64_t id = 0;
-  duration within{};
-};
-
-/// Do nothing until `resume_work`; no heartbeat is expected meanwhile.
-struct pause_work {};
-struct resume_work {};
-
-/// The worker is being stopped: a signal comes now, SIGKILL after `grace` (0: unknown).
-struct stop {
-  duration grace{};
-};
-
-/// Epoch `epoch` has ended: leave it, and answer `ready` before `within` is over. Otherwise this
-/// process is killed. See `worker_channel::survive`.
-struct change {
-  std::int64_t epoch = 0;
-  duration within{};
-};
-
-/// The failure about which a worker has asked is its own: it does not start a new epoch.
-struct no_change {
-  std::int64_t epoch = 0;
-};
-
-/// A new epoch begins, and this process takes part in it.
-struct rejoin {
-  std::int64_t epoch = 0;
-  /// Each variable that a new process would get from its agent, by name.
-  std::map<std::string, std::string, std::less<>> environment;
-};
-
-/// The roles of the job have changed: the file named by ELASTIC_ROLES has this revision or a later
-/// one. See `worker_channel::await_roles`.
-struct roles {
-  std::int64_t revision = 0;
-};
-
-/// A message of the agent.
-using agent_message = std::variant<welcome, refused, checkpoint, pause_work, resume_work, stop,
-                                   change, no_change, rejoin, roles>;
-
-}  // namespace control_messages
-
-}  // namespace elastic
-
-// ---- elastic/health/checkpoint_outcome.hpp ----
-
-namespace elastic {
-
-/// The outcome of asking workers for a checkpoint.
-struct checkpoint_outcome {
-  /// How many workers were asked (those that accept requests), and how many have saved a
-  /// checkpoint.
-  int asked = 0;
-  int saved = 0;
-  /// Why the others have not: "local rank 1 did not answer within 2 s".
-  std::vector<std::string> problems;
-};
-
-}  // namespace elastic
-
-// ---- elastic/health/worker_message.hpp ----
-
-namespace elastic {
-
-/// The messages of a worker to its agent over the control channel; see
-/// `worker_channels::options::message`. docs/control_channel.md describes the protocol.
-///
-/// Times are positive, numbers are not negative. Texts contain no control characters and have at
-/// most `limits::control_text_bytes`; names have 1 to `limits::control_name_bytes`.
-namespace worker_messages {
-
-/// The first message of a connection.
-struct hello {
-  int version = control_messages::version;
-  int local_rank = 0;
-  /// Whether the worker accepts requests for checkpoints.
-  bool checkpoints = false;
-};
-
-/// The worker is alive. After the first heartbeat, the next is due within `timeout`, if set, or
-/// else within the time-out that the agent was given or has learned.
-struct heartbeat {
-  std::optional<duration> timeout;
-};
-
-/// A section of its work begins. With a `timeout`, the section must end in that time, and no
-/// heartbeat is due meanwhile.
-struct enter {
-  std::string section;
-  std::optional<duration> timeout;
-};
-
-/// The section has ended.
-struct leave {
-  std::string section;
-};
-
-/// Kill the worker after `after`, unless it sends `release` first. Sent again, it restarts the
-/// timer.
-struct expires {
-  std::string timer;
-  duration after{};
-};
-
-/// Do not kill the worker for this timer.
-struct release {
-  std::string timer;
-};
-
-/// The worker's progress; counts as a heartbeat, unless it is automatic.
-struct progress {
-  std::int64_t step = 0;
-  /// The total number of steps; 0: unknown.
-  std::int64_t total = 0;
-  std::string text;
-  /// At most `limits::control_metrics`.
-  std::map<std::string, double> metrics;
-  /// Sent by a library of the worker, not by its script, which may send nothing for long.
-  bool automatic = false;
-};
-
-/// The checkpoint that `control_messages::checkpoint` asked for with this id is saved.
-struct saved {
-  std::int64_t id = 0;
-};
-
-/// It is not saved, for this reason; empty: unknown.
-struct not_saved {
-  std::int64_t id = 0;
-  std::string reason;
-};
-
-/// If workers fail from now on, the job must not restart.
-struct no_restart {
-  std::string reason;
-};
-
-/// This node cannot do the work and must leave the job.
-struct bad_node {
-  std::string reason;
-};
-
-/// Stop watching this worker.
-struct bye {};
-
-/// This process can leave an epoch and take part in the next one.
-struct survive {};
-
-/// Its script has reached the point up to which another process can run it in advance.
-struct prepared {};
-
-/// The worker's work in epoch `epoch` failed: it asks whether the epoch has ended or the failure is
-/// its own.
-struct ask {
-  std::int64_t epoch = 0;
-  std::string reason;
-};
-
-/// The worker has left epoch `epoch` and waits for the next one.
-struct ready {
-  std::int64_t epoch = 0;
-};
-
-/// The worker has succeeded in epoch `epoch`; it takes part in no other.
-struct finished {
-  std::int64_t epoch = 0;
-};
-
-/// Tell the worker, once, when the file of the job's roles has a later revision than this one.
-struct await_roles {
-  std::int64_t revision = 0;
-};
-
-/// A message of a worker.
-using worker_message =
-    std::variant<hello, heartbeat, enter, leave, expires, release, progress, saved, not_saved,
-                 no_restart, bad_node, bye, survive, ask, ready, finished, prepared, await_roles>;
-
-}  // namespace worker_messages
-
-}  // namespace elastic
-
-// ---- elastic/health/worker_channels.hpp ----
-
-namespace elastic {
-
-namespace detail {
-struct channel_attempt;
-class learned_timeouts;
-}  // namespace detail
-
-/// The agent's end of the control channel: a Unix socket at which the workers of this node report
-/// their state and receive requests, and the watch for hung workers. `worker_channel` is a worker's
-/// end. A `worker_group` has one; use it for workers that you start yourself.
-///
-///     elastic::worker_channels::options options;
-///     options.message = [](int local_rank, const auto& message) {
-///       if (const auto* made = std::get_if<elastic::worker_messages::progress>(&message)) {
-///         std::printf("worker %d is at step %ld\n", local_rank, long(made->step));
-///       }
-///     };
-///     elastic::worker_channels channels(executor, options);
-///     channels.open(1);
-///     for (const auto& [name, value] : channels.environment()) variables[name] = value;
-///     variables["LOCAL_RANK"] = "0";
-///     // … start the worker with these variables
-///     channels.started(0);
-///
-/// The socket has an abstract name, which leaves no file. Only this user, root and workers may
-/// connect. Whatever a worker writes, it can neither block nor crash the agent, nor make it buffer
-/// more than one line: invalid input closes the connection and is logged, a client that does not
-/// read is disconnected, and one that writes too much is read slowly.
-///
-/// Nothing here wakes up by itself except for the next time-out that is due.
-/// Thread-safety: one strand at a time, the one it was given.
-class worker_channels {
- public:
-  /// A worker that did not report in time.
-  struct hung_worker {
-    int local_rank = 0;
-    /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
-    std::string reason;
-    /// The signal that ends it: SIGKILL, unless a timer of PyTorch's client named another.
-    int signal = SIGKILL;
-  };
-
-  /// Settings, and the functions that receive what workers report. Each function may be empty, must
-  /// not throw, and is called on the strand.
-  struct options {
-    liveness_settings liveness{};
-    /// Whether to serve timers of PyTorch's FileTimerClient, too, and at which path; empty: a path
-    /// in the temporary folder.
-    bool timer_file = false;
-    std::string timer_path{};
-    /// Null: `system_time`.
-    std::shared_ptr<time_source> time{};
-    logger log{};
-    /// Receives every valid message of a worker, after the channel has acted on it.
-    std::function<void(int local_rank, const worker_messages::worker_message&)> message{};
-    /// A worker is hung. Called once for each `started`; the callee must kill the worker.
-    std::function<void(const hung_worker&)> hung{};
-    /// The revision of the job's roles; empty: the job has none.
-    std::function<std::int64_t()> roles{};
-    /// The worker that a process is or descends from: for PyTorch's timers, which contain pids, and
-    /// for workers that run as another user.
-    std::function<std::optional<int>(pid_t)> owner_of{};
-  };
-
-  /// Opens no channel yet.
-  ELASTIC_DECL worker_channels(asio::any_io_executor strand, options settings);
-  worker_channels(const worker_channels&) = delete;
-  worker_channels& operator=(const worker_channels&) = delete;
-
-  /// Closes the channel, but does not wait for what still runs of it, as `close` does.
-  ~worker_channels() { abandon(); }
-
-  /// Opens a channel, under a new name, for workers with the local ranks 0 to `workers` - 1. If it
-  /// cannot be opened, the log says so, and there is no channel. An earlier channel must be closed.
-  ///
-  /// @param workers  1 to `limits::local_world_size`
-  /// Errors: `errc::invalid_argument` for another number.
-  ELASTIC_DECL void open(int workers);
-
-  /// Whether a channel is open.
-  ELASTIC_DECL bool is_open() const;
-
-  /// The variables for the workers' environment; an empty value removes the variable. Each worker
-  /// also needs its LOCAL_RANK.
-  ELASTIC_DECL std::vector<std::pair<std::string, std::string>> environment() const;
-
-  /// Notes that a worker runs: it is watched from now on.
-  /// Errors: `errc::invalid_argument` if the channel is open for other local ranks; likewise
-  /// `ended` and `rests`.
-  ELASTIC_DECL void started(int local_rank);
-
-  /// Reads what a worker has already sent, and notes that it has ended: it is watched no longer.
-  ELASTIC_DECL void ended(int local_rank);
-
-  /// Suspends the watch of a worker until `started` is called again.
-  ELASTIC_DECL void rests(int local_rank);
-
-  /// Reads what workers have already sent.
-  ELASTIC_DECL void catch_up();
-
-  /// Tells every connected worker to pause or to continue. No heartbeat is due during a pause.
-  ELASTIC_DECL void pause();
-  ELASTIC_DECL void resume();
-
-  /// Tells every connected worker that it is being stopped, and will be killed after `grace`; 0:
-  /// unknown.
-  ELASTIC_DECL void announce_stop(duration grace);
-
-  /// Tells the workers that wait for it (`worker_channel::await_roles`) about a change of the job's
-  /// roles.
-  ELASTIC_DECL void tell_of_roles(std::int64_t revision);
-
-  /// Whether a connection on which this worker sent `survive` is open.
-  ELASTIC_DECL bool survives(int local_rank) const;
-
-  /// Sends a message to a worker that sent `survive`.
-  ///
-  /// Result: whether its connection accepted the message.
-  /// Errors: `errc::invalid_argument` if the environment of `rejoin` does not fit into a message.
-  ELASTIC_DECL bool tell_survivor(int local_rank, const control_messages::agent_message& message);
-
-  /// Asks the workers that accept requests for a checkpoint, and waits until each has answered or
-  /// ended, at most `within`.
-  ///
-  /// Result: without a channel, no worker was asked.
-  /// Cancellation: all types; throws `operation_aborted`. Workers may still save a checkpoint.
-  ELASTIC_DECL task<checkpoint_outcome> checkpoint(duration timeout) &;
-
-  /// Closes every connection and waits until nothing of the channel runs any more. Does nothing if
-  /// no channel is open. `open` may follow.
-  ///
-  /// Cancellation: none; a request stays pending in the caller's state.
-  ELASTIC_DECL task<void> close() &;
-
- private:
-  ELASTIC_DECL void abandon();
-
-  asio::any_io_executor strand_;
-  options options_;
-  std::shared_ptr<detail::learned_timeouts> learned_;
-  std::shared_ptr<detail::channel_attempt> state_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/agent/detail/process_builder.hpp ----
+// ---- elastic/agent/detail/workers/process_builder.hpp ----
 
 namespace elastic::detail {
 
@@ -5775,226 +6222,7 @@ class process_builder {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/rejoin_machine.hpp ----
-
-namespace elastic::detail {
-
-/// What the agent knows about one of its workers when an epoch ends.
-struct survivor_facts {
-  int rank = 0;
-  bool runs = false;
-  /// It has sent `survive`.
-  bool has_said = false;
-  /// The connection on which it sent that is still open.
-  bool has_channel = false;
-  /// It has succeeded.
-  bool has_finished = false;
-  /// It has left the epoch.
-  bool is_ready = false;
-  /// Its time to leave the epoch is over.
-  bool is_overdue = false;
-};
-
-/// The end of an epoch on this node.
-struct epoch_end {
-  std::vector<survivor_facts> workers;
-  /// Some workers of the job took part in the epoch without being started for it. A worker that has
-  /// not sent `survive` was then started for the epoch and has not come that far.
-  bool had_survivors = false;
-  /// The job pauses.
-  bool is_pause = false;
-};
-
-/// How many times the time-out a worker has that has not asked whether its epoch has ended. It may
-/// be at work of its own, such as an evaluation or a checkpoint, or wait for data.
-inline constexpr int rejoin_patience = 6;
-
-/// Until when a worker may take to leave an epoch.
-/// @param asked_at  when it was known to be in an operation with others, or to have left it by an
-///                  error: it then asks whether the epoch has ended; none: it may be at any work
-ELASTIC_DECL time_point rejoin_deadline(time_point epoch_end, std::optional<time_point> asked_at,
-                                        duration timeout);
-
-struct rejoin_step {
-  enum class action {
-    /// Some workers still have to leave the epoch.
-    wait,
-    /// The workers that stay wait for the next epoch: meet the other nodes.
-    meet,
-    /// All workers of the job must restart.
-    restart_all,
-  };
-  action what = action::wait;
-  std::string reason;
-};
-
-/// Whether a worker can keep its process. Only workers that cannot are restarted.
-ELASTIC_DECL bool can_stay(const survivor_facts& worker);
-
-/// Why the workers of this node cannot stay, whatever they answer; empty if they can.
-ELASTIC_DECL std::string obstacle_to(const epoch_end& end);
-
-/// Decides what this node does when an epoch ends. Pure.
-ELASTIC_DECL rejoin_step decide_rejoin(const epoch_end& end);
-
-/// The answer to a worker that asks whether its failure is due to the end of the epoch.
-enum class ask_answer { wait, change, no_change };
-
-/// @param round_ends    the round ends, for whatever reason
-/// @param has_finished  the rank of a worker of this node that has succeeded, if any
-/// @param is_overdue    the worker has waited as long as the agent may take to answer
-ELASTIC_DECL ask_answer decide_ask(bool round_ends, std::optional<int> has_finished,
-                                   bool is_overdue);
-
-/// What a node announces about itself in a new round.
-struct node_epoch {
-  /// It can keep workers. Nodes of torchrun and nodes with another `on_failure` do not set this.
-  bool replaces = false;
-  /// The last epoch that it took part in, and its group rank there; -1: none.
-  std::int64_t term = 0;
-  std::int64_t round = -1;
-  int place = -1;
-  /// How many of its workers wait for the next epoch.
-  int survivors = 0;
-  /// Why all workers of the job must restart; empty: this node knows no reason. It counts only if
-  /// no node took part in a later epoch.
-  std::string obstacle;
-
-  friend bool operator==(const node_epoch&, const node_epoch&) = default;
-};
-
-/// How the nodes of a round begin an epoch.
-struct epoch_plan {
-  /// Every node can keep workers.
-  bool is_possible = false;
-  /// Waiting workers take part with their present processes.
-  bool keeps_survivors = false;
-  /// Why they do not; empty if no worker waits.
-  std::string reason;
-  /// The group rank of each node.
-  std::vector<int> places;
-};
-
-/// Assigns group ranks. Nodes of the last epoch keep theirs. If a node's rank is too large for a
-/// smaller world, the node moves to a free rank with all its workers; newcomers get the remaining
-/// ranks.
-ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes);
-
-/// Plans how an epoch begins. Pure: all nodes compute the same plan from the same announcements.
-/// @param nodes     in the order of the rendezvous
-/// @param may_move  false: the first node of the rendezvous serves the store for the workers, so
-///                  each node must keep the group rank that the rendezvous gave it
-ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool may_move);
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/survivors.hpp ----
-
-namespace elastic::detail {
-
-struct survivors_options {
-  /// False: no worker outlives its epoch, and `survivors` does nothing.
-  bool is_on = false;
-  /// How long a worker may take to leave its epoch (see `rejoin_deadline`), and the agent to answer
-  /// a worker's question.
-  duration timeout{};
-  std::shared_ptr<time_source> time;
-  logger log;
-  /// Kills a worker that has left an epoch in which the others continue.
-  std::function<void(std::size_t slot)> kill;
-};
-
-/// The workers of this node that can outlive an epoch: their state, and the messages by which they
-/// leave one epoch and join the next. `rejoin_machine` decides.
-///
-/// Thread-safety: one strand at a time, that of the channels.
-class survivors {
- public:
-  /// `channels` must outlive this.
-  ELASTIC_DECL survivors(asio::any_io_executor strand, worker_channels& channels,
-                         survivors_options options);
-
-  bool is_on() const { return options_.is_on; }
-
-  // ---- events -----------------------------------------------------------------------------------
-
-  /// Begins an epoch for the workers that run, and for those that `started` adds next.
-  ELASTIC_DECL void begin(std::int64_t epoch, std::size_t workers, bool has_survivors);
-  ELASTIC_DECL void started(std::size_t slot, int rank);
-  ELASTIC_DECL void ended(std::size_t slot, bool succeeded);
-  ELASTIC_DECL void take(int local_rank, const worker_messages::worker_message& message);
-
-  // ---- state ------------------------------------------------------------------------------------
-
-  /// Why all workers of the job must restart if one fails now; empty: as far as this node knows,
-  /// the others can stay.
-  ELASTIC_DECL std::string obstacle() const;
-
-  /// Whether a worker waits for the next epoch.
-  bool is_ready(std::size_t slot) const { return slot < places_.size() && places_[slot].is_ready; }
-
-  /// How many workers wait for the next epoch.
-  ELASTIC_DECL int ready() const;
-
-  /// Whether every running worker waits for the next epoch, so that none is in one.
-  ELASTIC_DECL bool are_apart() const;
-
-  // ---- messages ---------------------------------------------------------------------------------
-
-  /// During the epoch: answers workers that ask whether it has ended, as late as the time-out
-  /// allows.
-  ///
-  /// Cancellation: all types; nothing else ends it.
-  ELASTIC_DECL task<void> answer() &;
-
-  /// Ends the epoch: makes every worker that can stay leave it, within the time-out and `most`.
-  ///
-  /// Result: why all workers must restart; empty: those that are ready can stay.
-  /// Cancellation: all types; some may have left.
-  ELASTIC_DECL task<std::string> leave(bool is_pause, duration most) &;
-
-  /// Tells a ready worker to take part in the epoch that has begun.
-  /// Result: false if it cannot be told.
-  /// Errors: those of `to_line`.
-  ELASTIC_DECL bool rejoin(std::size_t slot, int rank, const control_messages::rejoin& message);
-
- private:
-  struct place : survivor_facts {
-    bool is_notified = false;
-    /// Since when it waits for the epoch to end: it has asked, or has left by itself.
-    std::optional<time_point> waits_since;
-    /// Since when it has no other work in the epoch: it has asked whether the epoch has ended.
-    std::optional<time_point> asked_at;
-  };
-
-  ELASTIC_DECL epoch_end facts() const;
-  ELASTIC_DECL std::optional<int> finished_rank() const;
-  ELASTIC_DECL void take(place& entry, const worker_messages::survive&);
-  ELASTIC_DECL void take(place& entry, const worker_messages::ask& message);
-  ELASTIC_DECL void take(place& entry, const worker_messages::ready& message);
-  ELASTIC_DECL void take(place& entry, const worker_messages::finished& message);
-  template <class Message>
-  void take(place&, const Message&) {}
-  ELASTIC_DECL void send(std::size_t slot, const control_messages::agent_message& message);
-  // @param most  the latest deadline of each worker
-  ELASTIC_DECL time_point deadline_of(const place& entry, time_point began, time_point most) const;
-  ELASTIC_DECL void announce_change(time_point began, time_point most);
-  // Result: when to check again.
-  ELASTIC_DECL time_point answer_due(time_point now);
-
-  worker_channels& channels_;
-  survivors_options options_;
-  event_flag changed_;
-  std::int64_t epoch_ = 0;
-  bool has_survivors_ = false;
-  std::vector<place> places_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/worker_leftovers.hpp ----
-
-#include <ctime>
+// ---- elastic/agent/detail/workers/worker_leftovers.hpp ----
 
 namespace elastic::detail {
 
@@ -6108,6 +6336,7 @@ struct job_event {
     replacement_abandoned,
     rollback_started,
     step_reached,
+    standbys_changed,
   };
 
   /// Why a worker seems to delay the others: its steps take longer, it does nothing while they
@@ -6165,7 +6394,11 @@ struct job_event {
   std::optional<std::int64_t> elsewhere = {};
   /// How many workers were stopped, saved a checkpoint, were started from a standby, delay the
   /// others (stall_found; `rank` is the first), or continued in a new round (ranks_replaced).
+  /// standbys_changed: how many standbys wait.
   std::optional<std::int64_t> count = {};
+  /// standbys_changed: how many are in the making, and the memory of those that wait, in bytes.
+  std::optional<std::int64_t> making = {};
+  std::optional<std::int64_t> bytes = {};
 
   /// The duration of a span, at its end. ranks_replaced, step_reached: the time since the previous
   /// round was known to have ended. The first step_reached: the time since the workers were
@@ -6216,6 +6449,7 @@ inline constexpr auto job_event_kinds =
         {job_event::type::replacement_abandoned, "replacement_abandoned"},
         {job_event::type::rollback_started, "rollback_started"},
         {job_event::type::step_reached, "step_reached"},
+        {job_event::type::standbys_changed, "standbys_changed"},
     });
 
 constexpr std::string_view to_string(job_event::type kind) {
@@ -6241,12 +6475,12 @@ constexpr std::string_view to_string(job_event::suspicion suspicion) {
 
 }  // namespace elastic
 
-// ---- elastic/agent/detail/worker_watch.hpp ----
+// ---- elastic/agent/detail/workers/worker_watch.hpp ----
 
 namespace elastic::detail {
 
 /// A sample of a worker.
-struct worker_sight {
+struct worker_sample {
   /// The processor time of its processes so far; empty: unknown.
   std::optional<duration> processor_time = {};
   std::size_t processes = 0;
@@ -6285,11 +6519,11 @@ class worker_watch {
 
   /// @param sights  by local rank; empty for a worker that does not run
   ELASTIC_DECL std::vector<suspicion_change> look(
-      const std::vector<std::optional<worker_sight>>& sights, time_point now);
+      const std::vector<std::optional<worker_sample>>& sights, time_point now);
 
  private:
   struct record {
-    std::optional<worker_sight> last = {};
+    std::optional<worker_sample> last = {};
     /// How long each state has lasted.
     duration stopped{};
     duration blocked{};
@@ -6308,13 +6542,13 @@ class worker_watch {
   };
   struct crowd;
 
-  ELASTIC_DECL static void compare(record& entry, const worker_sight& sight, duration span);
+  ELASTIC_DECL static void compare(record& entry, const worker_sample& sight, duration span);
   ELASTIC_DECL crowd survey() const;
-  ELASTIC_DECL void count(record& entry, const worker_sight& sight, const crowd& others,
+  ELASTIC_DECL void count(record& entry, const worker_sample& sight, const crowd& others,
                           duration span) const;
   ELASTIC_DECL job_event::suspicion judge(const record& entry, const crowd& others) const;
   ELASTIC_DECL static std::string relief_of(job_event::suspicion former, const crowd& others);
-  ELASTIC_DECL static std::string reason_of(const record& entry, const worker_sight& sight,
+  ELASTIC_DECL static std::string reason_of(const record& entry, const worker_sample& sight,
                                             const crowd& others);
 
   duration period_;
@@ -6675,6 +6909,10 @@ class worker_group {
   /// The workers that were started in this attempt.
   ELASTIC_DECL std::vector<agent_part::attempt_worker> attempt_workers() const;
 
+  /// The last lines of stderr of a worker of this attempt; none if they are in a file that may
+  /// hang.
+  ELASTIC_DECL std::vector<std::string> last_stderr(int local_rank) const;
+
   /// Starts every worker for a round. The workers of the previous round must have been stopped
   /// (`stop`).
   ///
@@ -6712,7 +6950,7 @@ class worker_group {
   ELASTIC_DECL task<void> answer_questions() &;
 
   /// The state of the workers that can rejoin.
-  const detail::survivors& stayers() const { return survivors_; }
+  const detail::survivors& survivors() const { return survivors_; }
 
   /// The processes that `start` will start, as far as they are known before a round; empty if the
   /// workers run a function.
@@ -6748,7 +6986,7 @@ class worker_group {
   task<void> finish_hooks(duration timeout) & { return hooks_.finish(timeout); }
 
   /// Kills the hooks that inspect hung workers, and then these workers.
-  void end_hooks() { hooks_.hurry(); }
+  void end_hooks() { hooks_.stop_waiting(); }
 
   /// Stops everything that runs: the plan's signal to all, its grace period, SIGKILL; hooks that
   /// inspect hung workers are killed at once. When this returns, no process of the workers' and the
@@ -6842,9 +7080,11 @@ class worker_group {
   ELASTIC_DECL void end_stuck(std::size_t slot, duration slept);
   ELASTIC_DECL detail::hang_hook_call hook_for(agent_part::hung_worker hung) const;
 
-  using sights = std::vector<std::optional<detail::worker_sight>>;
+  using sights = std::vector<std::optional<detail::worker_sample>>;
   ELASTIC_DECL task<sights> look_at_workers();
-  ELASTIC_DECL std::optional<detail::worker_sight> look_at_worker(std::size_t slot);
+  ELASTIC_DECL std::optional<detail::worker_sample> look_at_worker(std::size_t slot);
+  ELASTIC_DECL agent_part::attempt_worker attempt_worker_of(std::size_t slot) const;
+  ELASTIC_DECL std::uint64_t written_by(std::size_t slot) const;
   ELASTIC_DECL void note_suspicion(const detail::suspicion_change& change);
 
   /// A reader for the last output of a worker of this node.
@@ -6963,6 +7203,8 @@ class worker_group {
       time_point time{};
       /// The step at the last sample.
       std::int64_t looked = -1;
+      /// When the worker last sent anything.
+      time_point heard{};
     };
     std::vector<reported_step> steps;
     /// By local rank, the files in the log directory that have the worker's output; empty: none.
@@ -8161,8 +8403,6 @@ ELASTIC_DECL task<std::string> find_program_on_thread(process_spec spec);
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-
-#include <algorithm>
 
 namespace elastic::detail {
 
@@ -9940,7 +10180,7 @@ class tcp_store_newcomers {
   class client {
    public:
     /// Ends the connection. The client is no longer a newcomer.
-    virtual void put_out(problem why) = 0;
+    virtual void evict(problem why) = 0;
 
    protected:
     ~client() = default;
@@ -9978,7 +10218,7 @@ class tcp_store_newcomers {
 
   ELASTIC_DECL position oldest_or(position asking);
   ELASTIC_DECL position largest_or_oldest_or(position asking);
-  ELASTIC_DECL void put_out(position which, problem why);
+  ELASTIC_DECL void evict(position which, problem why);
 
   std::shared_ptr<time_source> time_;
   const std::size_t most_;
@@ -10179,8 +10419,8 @@ class tcp_store_connection : public key_value_engine::listener,
   using gone_handler = std::function<void(tcp_store_connection&, const std::string& complaint)>;
   ELASTIC_DECL tcp_store_connection(store_strand strand, std::shared_ptr<key_value_engine> engine,
                                     const tcp_store_bounds& bounds,
-                                    tcp_store_legacy_dialect dialect,
-                                    tcp_store_accounts accounts, gone_handler on_gone);
+                                    tcp_store_legacy_dialect dialect, tcp_store_accounts accounts,
+                                    gone_handler on_gone);
 
   ELASTIC_DECL ~tcp_store_connection() override;
   tcp_store_connection(const tcp_store_connection&) = delete;
@@ -10211,7 +10451,7 @@ class tcp_store_connection : public key_value_engine::listener,
 
   /// Discards unsent output now, and closes the connection soon.
   ELASTIC_DECL void drop(std::string complaint) override;
-  ELASTIC_DECL void put_out(tcp_store_newcomers::problem why) override;
+  ELASTIC_DECL void evict(tcp_store_newcomers::problem why) override;
   ELASTIC_DECL void send_busy_alert();
   ELASTIC_DECL void send(std::string_view bytes) override;
   ELASTIC_DECL void hang_up() override;
@@ -10633,11 +10873,27 @@ class versioned_store final : public store {
 
 // ---- elastic/telemetry/detail/stderr_line.hpp ----
 
+#include <poll.h>
+
 namespace elastic::detail {
 
 /// Writes a line and its end to stderr, in one piece if the kernel allows it. A reader that reads
 /// nothing for a second loses the rest of the line: telemetry must not block a job.
-ELASTIC_DECL void write_stderr_line(std::string_view line);
+inline void write_stderr_line(std::string_view line) {
+  const std::string text = std::string(line) + "\n";
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const ssize_t count = ::write(STDERR_FILENO, rest.data(), rest.size());
+    if (count >= 0) {
+      rest.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      pollfd writable{STDERR_FILENO, POLLOUT, 0};
+      if (::poll(&writable, 1, 1000) <= 0) return;
+    } else if (errno != EINTR) {
+      return;
+    }
+  }
+}
 
 }  // namespace elastic::detail
 
@@ -10967,7 +11223,7 @@ ELASTIC_DECL std::vector<roles_document::worker> parse_workers(std::string_view 
 
 }  // namespace elastic::detail
 
-// ---- elastic/health/detail/line_intake.hpp ----
+// ---- elastic/control/detail/line_intake.hpp ----
 
 namespace elastic::detail {
 
@@ -11342,7 +11598,7 @@ ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size,
 
 namespace elastic {
 
-/// What a command line depends on besides its arguments.
+/// The facts on which a command line depends besides its arguments.
 struct command_line_facts {
   /// A command that takes the place of a script, such as "explain".
   struct command {
@@ -11354,7 +11610,7 @@ struct command_line_facts {
 
   /// Gives the PET_* defaults, PYTHON_EXEC and the like; the workers inherit it.
   environment_map environment;
-  /// What "cpu" and "gpu" mean for --nproc-per-node: see count_processors, count_accelerators.
+  /// The values of "cpu" and "gpu" for --nproc-per-node: see count_processors, count_accelerators.
   int processors = 1;
   int accelerators = 0;
   /// The interpreter for scripts, unless PYTHON_EXEC names another program: see default_python.
@@ -11394,7 +11650,7 @@ namespace elastic {
 struct early_exit {
   /// The exit code of the program.
   int code = 0;
-  /// What it prints, with its line ends.
+  /// The output, with its line ends.
   std::string text;
   /// Whether it prints that to stderr; otherwise to stdout.
   bool to_stderr = false;
@@ -11471,6 +11727,14 @@ struct job_diagnosis {
   std::optional<duration> stall_after;
   /// What agents do after a diagnosis.
   policy on_stall = policy::warn;
+  /// The log says, at WARNING, which workers of this node cannot go on, as far as they have shown
+  /// it already: one reported an exception and does not end; some have ended with success and the
+  /// others make no progress. Costs nothing until a worker gives such a sign.
+  bool notices = false;
+  /// With `notices`: how long a worker that has reported an exception, with its error file or with
+  /// a traceback that ends its stderr, may do nothing at all before it is killed as a hung worker,
+  /// with that exception as the reason. 0: it is never killed.
+  duration end_after_error = std::chrono::seconds(30);
   /// What verdicts and stacks call this node. Empty: the host's name.
   std::string node_name;
 };
@@ -11530,9 +11794,11 @@ struct program_options {
 
 namespace elastic {
 
-/// How an agent keeps a standby for each worker, which saves the imports at a restart. A standby is
-/// a Python interpreter that was started with the worker's command line, has already imported its
-/// modules, and waits. It becomes the worker of the next attempt and then runs the script.
+/// How an agent keeps a pool of standbys for its workers, which saves the imports at a restart. A
+/// standby is a Python interpreter that was started with a worker's command line, has already
+/// imported its modules, and waits. It becomes a worker of the next attempt and then runs the
+/// script. It serves any worker of the node, unless its imports have read a variable that tells the
+/// workers apart, such as LOCAL_RANK.
 struct warm_standby {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   warm_standby() = default;
@@ -11540,8 +11806,13 @@ struct warm_standby {
   /// The modules that standbys import, such as "torch"; at most `limits::standby_modules`. Empty:
   /// the modules that the script imports first, and parts of them that workers have imported later.
   std::vector<std::string> modules;
-  /// How long after the workers' start the first standby is made.
+  /// How long after the workers' start the first standby is made, unless all of them have reported
+  /// a step before.
   duration delay = std::chrono::seconds(10);
+  /// How many standbys there are at most while workers run; more than one for each worker of the
+  /// node are never made. 0: one for each worker; if the agent replaces workers
+  /// (`worker_spec::on_failure`) and standbys serve any of them, one.
+  std::size_t count = 0;
 };
 
 /// Checks the bounds of a warm_standby. Errors: `errc::invalid_argument`, with what is allowed.
@@ -11622,14 +11893,14 @@ namespace elastic {
 struct program_config {
   /// The job, for `make_agent`.
   launch_config job;
-  /// What `run_as_program` does around its agent.
+  /// The options of `run_as_program`.
   program_options program;
   /// Whether the agent keeps standbys for its workers, and how: for `add_warm_standbys`.
   bool keeps_standbys = false;
   warm_standby standby;
   /// Which wire-ups the workers get: for `add_wire`, if there are any.
   wire_terms wire;
-  /// How the agent diagnoses stalls: for `add_diagnosis`.
+  /// The options of `add_diagnosis`.
   job_diagnosis diagnosis;
   /// The name of the job in the report of a failure, for `closing_words`: the script.
   std::string name;
@@ -11680,7 +11951,7 @@ struct command_line {
     std::string name;
     /// Its value; "1" for a flag.
     std::string text;
-    /// What the user wrote: the name, or a variable such as PET_NPROC_PER_NODE.
+    /// The text that the user wrote: the name, or a variable such as PET_NPROC_PER_NODE.
     std::string source;
   };
 
@@ -11967,25 +12238,58 @@ namespace elastic::detail {
 /// Thread-safety: one thread at a time.
 class random_source {
  public:
-  ELASTIC_DECL random_source();
+  random_source();
   explicit random_source(std::uint64_t seed) : engine_(seed) {}
 
   std::uint64_t next() { return engine_(); }
 
   /// A number in [0, bound); `bound` must not be 0.
-  ELASTIC_DECL std::uint64_t below(std::uint64_t bound);
+  std::uint64_t below(std::uint64_t bound);
 
  private:
   std::mt19937_64 engine_;
 };
 
 /// A random UUID (RFC 4122, version 4): the run id if the user chose none.
-ELASTIC_DECL std::string random_uuid(random_source& random);
-ELASTIC_DECL std::string random_uuid();
+inline std::string random_uuid(random_source& random);
+inline std::string random_uuid();
 
 /// `length` characters of [a-z0-9_]: the unique part of a directory name.
-ELASTIC_DECL std::string random_name(random_source& random, std::size_t length);
-ELASTIC_DECL std::string random_name(std::size_t length);
+inline std::string random_name(random_source& random, std::size_t length);
+inline std::string random_name(std::size_t length);
+
+inline random_source::random_source() {
+  std::random_device device;
+  engine_.seed((static_cast<std::uint64_t>(device()) << 32) | device());
+}
+
+inline std::uint64_t random_source::below(std::uint64_t bound) {
+  return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(engine_);
+}
+
+inline std::string random_uuid(random_source& random) {
+  const std::uint64_t high = random.next();
+  const std::uint64_t low = random.next();
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
+                     high & 0x0fff, 0x8000 | (low >> 48 & 0x3fff), low & 0xffffffffffff);
+}
+
+inline std::string random_name(random_source& random, std::size_t length) {
+  constexpr char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  std::string name(length, '_');
+  for (char& letter : name) letter = letters[random.below(sizeof letters - 1)];
+  return name;
+}
+
+inline std::string random_uuid() {
+  random_source random;
+  return random_uuid(random);
+}
+
+inline std::string random_name(std::size_t length) {
+  random_source random;
+  return random_name(random, length);
+}
 
 }  // namespace elastic::detail
 
@@ -12218,6 +12522,12 @@ ELASTIC_DECL void add_file_rendezvous(rendezvous_registry& registry);
 
 #endif
 
+// ---- elastic/base/detail/json.hpp ----
+
+// The only include of nlohmann/json as a whole, which takes half a second of each unit: definitions
+// include it, and headers <nlohmann/json_fwd.hpp>.
+#include <nlohmann/json.hpp>
+
 #if defined(ELASTIC_WITH_FUNCTIONS)
 
 // ---- elastic/functions/detail/call_value.hpp ----
@@ -12244,8 +12554,6 @@ ELASTIC_DECL nlohmann::json arguments_of(const function_call& call);
 // ---- elastic/functions/entrypoint.hpp ----
 
 #include <tuple>
-
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 
@@ -12948,10 +13256,11 @@ namespace elastic::detail {
 // byte.
 //
 //   standby                                  agent
-//   ready   version, pid, missing modules →
+//   ready   version, pid, -module, =name  →           (missing modules, variables it has read)
 //   dropped module, reason                →           (it ends)
 //                                         ← check     (not always: it will be prepared soon)
-//                                         ← prepare   changes of variables; attached: 0, 1, 2
+//                                         ← prepare   changes of variables, @processors;
+//                                                     attached: 0, 1, 2
 //   prepared                              →
 //   refused reason                        →           (it ends; also instead of `ready`)
 //                                         ← go
@@ -12973,6 +13282,9 @@ struct standby_message {
   pid_t pid = 0;
   /// ready: modules that are not installed.
   std::vector<std::string> missing = {};
+  /// ready: the environment variables that its imports or its script have read or changed, as far
+  /// as they fit.
+  std::vector<std::string> variables = {};
   /// dropped: the module.
   std::string module = {};
   /// dropped, refused: the reason.
@@ -12999,7 +13311,9 @@ struct variable_change {
 };
 
 /// The agent's message `prepare`.
-ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& changes);
+/// @param processors  those on which the worker may run; empty: the standby's
+ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& changes,
+                                        const std::string& processors = {});
 
 /// The agent's notice that the worker is about to end.
 inline constexpr std::string_view standby_check = "check";
@@ -13022,7 +13336,8 @@ struct standby_view {
   bool may_restart = true;
   /// What the workers do.
   enum class stage {
-    /// They run: the first standby is made after the delay, and then one after the other.
+    /// They run: the first standby is made after the delay, or after the first step of all, and
+    /// then one after the other.
     work,
     /// They run only until their standbys are ready: there is no delay.
     last_steps,
@@ -13030,9 +13345,11 @@ struct standby_view {
     absence,
   };
   stage workers = stage::work;
-  /// Workers that have no standby.
+  /// Whether each worker of the node has reported a step, so that standbys need no delay.
+  bool have_stepped = false;
+  /// Standbys that are still to be made.
   std::size_t missing = 0;
-  /// Workers that have imported more since their standby was made; empty if unknown.
+  /// Standbys whose workers have imported more since they were made; empty if unknown.
   std::optional<std::size_t> outdated = {};
   /// Standbys that wait.
   std::size_t ready = 0;
@@ -13053,7 +13370,7 @@ struct standby_step {
     make,
     /// Make all missing standbys.
     make_all,
-    /// End the waiting standbys, since the job needs their memory.
+    /// End one of the waiting standbys, since the job needs its memory.
     end,
   };
   action what = action::rest;
@@ -13097,6 +13414,14 @@ class standby_plan {
   /// Notes a module that no standby imports from now on.
   /// Result: whether the module is new; if not, no more standbys are made.
   ELASTIC_DECL bool dropped(const std::string& module);
+
+  /// Whether a worker that has to start waits for a standby in the making: if that has done more
+  /// than half of its work.
+  /// @param spent  the processor time that it has used
+  /// @param all  the processor time that a whole one takes; 0: unknown
+  static bool is_worth_waiting(duration spent, duration all) {
+    return all > duration::zero() && spent > all / 2;
+  }
 
   /// Notes that standbys are impossible.
   ELASTIC_DECL void give_up(std::string reason);
@@ -13147,9 +13472,21 @@ struct standby_task {
   std::string record = {};
 };
 
-/// The part of a worker's start that is the same in all attempts. If it differs, a standby made for
-/// one start cannot serve the other.
+/// The part of a worker's start that is the same in all attempts: its identity.
 ELASTIC_DECL std::string standby_key(const process_spec& spec);
+
+/// The part of a worker's start that is also the same for all workers of its pool. If it differs, a
+/// standby made for one start cannot serve the other.
+/// @param by_rank  variables that differ between the workers, beside those of the contract
+ELASTIC_DECL std::string pool_key(const process_spec& spec, const std::set<std::string>& by_rank);
+
+/// Whether this variable differs between the workers of every node, such as LOCAL_RANK.
+ELASTIC_DECL bool is_of_rank(std::string_view name);
+
+/// The other variables in which the workers of a node differ, if a standby can take them when it
+/// becomes a worker: those that libraries or the interpreter read by themselves are left out.
+ELASTIC_DECL std::set<std::string> differing_variables(const process_spec& one,
+                                                       const process_spec& other);
 
 /// The process for an attempt that is not known yet: without the variables that may differ between
 /// attempts.
@@ -13206,6 +13543,10 @@ class standby_process {
   /// `next_message` or `wait`. Cancellation: all types; throws `operation_aborted`.
   ELASTIC_DECL task<void> until_heard();
 
+  /// Lets it use the processors as a worker does, if it stood back; where the kernel refuses that,
+  /// it stays as it is.
+  ELASTIC_DECL void raise_priority();
+
   ELASTIC_DECL void kill() noexcept;
 
   /// Waits until it has ended. Cancellation: all types; throws `operation_aborted`.
@@ -13244,9 +13585,11 @@ class import_record;
 ///
 /// A process gets a standby if its program is a Python interpreter (or runs one with all its
 /// arguments), runs a script, module or code, and inherits its standard input
-/// and no further descriptor. Processes that
-/// differ only in the variables of an attempt share standbys. The script runs only in processes
-/// that `launch` returns; a problem with a standby leads to a start without it.
+/// and no further descriptor. Processes share a pool of standbys if they differ only in their
+/// variables and processors, and those variables are not such that libraries read (`OMP_…`,
+/// `LD_…`). A standby whose imports have read a variable in which they differ serves only the
+/// process that it was made for. The script runs only in processes that `launch` returns; a problem
+/// with a standby leads to a start without it.
 ///
 /// Thread-safety: one strand at a time, the one it was given.
 class standby_set final : public process_launcher {
@@ -13265,6 +13608,20 @@ class standby_set final : public process_launcher {
     std::function<std::optional<std::uint64_t>()> available_memory = {};
     /// The bytes that a process uses; 0: unknown. Default: as reported by the kernel.
     std::function<std::uint64_t(pid_t)> memory_of = {};
+    /// The processor time that a process has used; 0: unknown. Default: as reported by the kernel.
+    std::function<duration(pid_t)> processor_time_of = {};
+    /// Processes are replaced one at a time, so that one standby for each pool is enough unless
+    /// `warm_standby::count` says more.
+    bool replaces_processes = false;
+  };
+
+  /// The standbys at one moment.
+  struct counts {
+    std::size_t ready = 0;
+    /// Those that have not finished their imports.
+    std::size_t making = 0;
+    /// The memory of those that are ready.
+    std::uint64_t bytes = 0;
   };
 
   ELASTIC_DECL standby_set(const asio::any_io_executor& strand, warm_standby terms, services parts);
@@ -13274,8 +13631,10 @@ class standby_set final : public process_launcher {
   /// Kills the standbys without waiting for them: see `stop`.
   ~standby_set() override = default;
 
-  /// Starts a process: from its standby, if that is ready, or else with the launcher of the
-  /// services. One line of the log says which, and why, except for the first start.
+  /// Starts a process: from a standby that is ready; or from one that has done more than half of
+  /// its imports, for which it waits at most twice as long as all of them take; or else with the
+  /// launcher of the services. If a standby ends instead of becoming the process, the next one is
+  /// taken. One line of the log says which, and why, except for the first start.
   ///
   /// Errors and cancellation: those of the launcher.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
@@ -13289,13 +13648,18 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL void begin_replacement();
 
   /// Makes standbys for the launched processes, one after the other, and new ones for standbys that
-  /// end.
+  /// end: as many as `warm_standby::count` says, the first one when `warm_standby::delay` is over
+  /// or `note_steps` was called.
   /// @param may_restart  whether any of the processes can be restarted; if not, none is made
   ///
   /// Errors: none; problems are logged. It ends only by cancellation.
-  /// Cancellation: all types; throws `operation_aborted`. Unfinished standbys are killed, and
-  /// awaited by the next call or by `stop`; those that are ready are kept.
+  /// Cancellation: all types; throws `operation_aborted`. All standbys are kept; unfinished ones
+  /// continue with their imports, and the next call waits for them.
   ELASTIC_DECL task<void> keep_warm(bool may_restart);
+
+  /// Notes that each of the launched processes has done its first step, so that standbys no longer
+  /// delay their start.
+  ELASTIC_DECL void note_steps();
 
   /// Announces processes that will be launched for the first time, so that `make_ahead` makes
   /// standbys for them, too. What only an attempt decides, such as ranks and sizes, is not known: a
@@ -13303,7 +13667,7 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL void expect(std::vector<process_spec> specs);
 
   /// Does the same as `keep_warm` between two attempts, and before the first: makes standbys for
-  /// the processes to be launched next, without a delay and all at once, since none of them runs.
+  /// all processes to be launched next, without a delay and all at once, since none of them runs.
   ///
   /// Errors, cancellation: those of `keep_warm`. Only one of the two may run at a time.
   ELASTIC_DECL task<void> make_ahead();
@@ -13321,8 +13685,7 @@ class standby_set final : public process_launcher {
   /// what only an attempt decides, this mode ends, and standbys only import again.
   ELASTIC_DECL void run_scripts();
 
-  /// Waits until each process that was launched last has a standby, or no more are being made at
-  /// present.
+  /// Waits until all standbys are ready, or no more are being made at present.
   ///
   /// Await it beside `keep_warm` or `make_ahead`, which make the standbys.
   /// Errors: none. Cancellation: all types; throws `operation_aborted`.
@@ -13338,11 +13701,14 @@ class standby_set final : public process_launcher {
   /// example because the kernel killed it for lack of memory.
   void on_end(std::function<void(const exit_status&)> callback) { on_end_ = std::move(callback); }
 
+  /// Sets a function, which must not throw, that is called when the number of standbys has changed.
+  void on_change(std::function<void(const counts&)> callback) { on_change_ = std::move(callback); }
+
   /// How many standbys wait.
   ELASTIC_DECL std::size_t ready() const;
 
-  /// How many processes have no standby, of those that were launched last or are expected.
-  std::size_t missing() const { return slots_.size() - ready(); }
+  /// How many standbys are not ready, of those that there should be.
+  ELASTIC_DECL std::size_t missing() const;
 
   /// Why no more standbys are made; empty if they are.
   const std::optional<std::string>& off() const { return plan_.off(); }
@@ -13351,69 +13717,130 @@ class standby_set final : public process_launcher {
   const worker_starts& starts() const { return starts_; }
 
  private:
-  using standby_pointer = std::shared_ptr<detail::standby_process>;
+  using process_pointer = std::shared_ptr<detail::standby_process>;
 
-  /// A process that was launched, and its standby.
+  /// A process that was launched or is expected.
   struct slot {
     process_spec spec;
-    /// Null if none is ready.
-    standby_pointer standby;
-    /// The process that the standby was made for.
-    process_spec made_for;
+    /// Those with the same key share standbys.
+    std::string pool;
     /// The imports of the process; null if they are not recorded.
     std::shared_ptr<detail::import_record> record;
-    /// How many bytes of the record the standby knows.
-    std::size_t known_bytes = 0;
-    /// The standby has run the script up to its point.
-    bool has_run_script = false;
     /// The process.
     pid_t pid = 0;
     /// Whether it was launched in this attempt or is expected.
     bool is_used = true;
     bool was_launched = false;
-    /// Whether its standby is watched.
+  };
+
+  /// A standby, from its start until it becomes a process or ends.
+  struct standby {
+    process_pointer process;
+    /// The process that it was made for, and its place in `slots_`.
+    process_spec made_for;
+    std::string key;
+    std::string pool;
+    /// It has finished its imports and waits.
+    bool is_ready = false;
+    /// It runs the script up to its point.
+    bool runs_script = false;
+    /// No process ran when it was begun.
+    bool began_alone = false;
+    /// The variables that it has read.
+    std::set<std::string> variables;
+    /// How many bytes of the record of imports it knows.
+    std::size_t known_bytes = 0;
+    /// The modules that it does not import.
+    std::set<std::string> left_out;
+    /// The outdated standby whose place it takes.
+    process_pointer replaced;
+    /// Whether a coroutine waits until it is ready, or until it ends.
+    bool is_awaited = false;
     bool is_watched = false;
+    bool is_discarded = false;
+  };
+  using standby_pointer = std::shared_ptr<standby>;
+
+  /// Why a standby did not become a process.
+  struct refusal {
+    std::string reason;
+    /// Another standby may do better.
+    bool is_of_one = false;
   };
 
   /// Discards a standby when its user leaves the scope, unless the standby was kept.
   struct discarder {
     standby_set& set;
     standby_pointer standby;
-    ~discarder() { set.discard(std::move(standby)); }
+    ~discarder() { set.discard(standby); }
+  };
+
+  /// Ends a probe when its user leaves the scope.
+  struct ended_probe {
+    standby_set& set;
+    process_pointer process;
+    ~ended_probe() { set.end(process); }
   };
 
   ELASTIC_DECL static std::string name_of(const process_spec& spec);
-  ELASTIC_DECL void discard(standby_pointer standby);
+  ELASTIC_DECL std::string name_of(const standby& entry) const;
+  ELASTIC_DECL slot& add_slot(const std::string& key, const process_spec& spec);
+  ELASTIC_DECL void note_pool(const std::string& key, const process_spec& spec);
+  ELASTIC_DECL void note_bound(const std::string& reason);
+  ELASTIC_DECL bool is_bound(const standby& entry) const;
+  ELASTIC_DECL bool serves(const standby& entry, const std::string& key,
+                           const std::string& pool) const;
+  ELASTIC_DECL standby_pointer take_for(const std::string& key);
+  ELASTIC_DECL standby_pointer ready_for(const std::string& key, const std::string& pool) const;
+  ELASTIC_DECL standby_pointer almost_ready_for(const std::string& key,
+                                                const std::string& pool) const;
+  ELASTIC_DECL task<refusal> become(standby_pointer chosen, std::string key, process_spec target,
+                                    std::string record_place);
+  ELASTIC_DECL task<void> wait_for(standby_pointer unfinished);
+  ELASTIC_DECL void discard(const standby_pointer& entry);
+  ELASTIC_DECL void end(const process_pointer& process);
+  ELASTIC_DECL void discard_if(const std::function<bool(const standby&)>& is_unused);
   ELASTIC_DECL void discard_unused();
   ELASTIC_DECL task<void> end_discarded();
   ELASTIC_DECL task<void> keep(bool may_restart);
   ELASTIC_DECL task<void> make_forever(bool may_restart, task_group& watches);
-  ELASTIC_DECL task<void> watch(std::string key, standby_pointer standby);
-  ELASTIC_DECL task<std::optional<exit_status>> end_of(standby_pointer standby);
+  ELASTIC_DECL task<void> watch(standby_pointer ready);
+  ELASTIC_DECL task<std::optional<exit_status>> end_of(process_pointer process);
   ELASTIC_DECL task<void> make_next(bool may_restart);
-  ELASTIC_DECL task<void> make(std::string key);
+  ELASTIC_DECL task<void> make_one();
+  ELASTIC_DECL task<void> make(std::string key, process_pointer replaced);
   ELASTIC_DECL task<void> make_missing();
-  ELASTIC_DECL detail::standby_view look(bool may_restart, std::string& key) const;
+  ELASTIC_DECL detail::standby_view look(bool may_restart) const;
+  ELASTIC_DECL std::vector<std::string> lacking() const;
+  ELASTIC_DECL standby_pointer unfinished() const;
+  ELASTIC_DECL standby_pointer outdated() const;
+  ELASTIC_DECL std::shared_ptr<detail::import_record> record_for(const std::string& key) const;
   ELASTIC_DECL std::uint64_t size_of_one() const;
   ELASTIC_DECL void end_for_memory(const std::string& reason);
   ELASTIC_DECL void note_end();
+  ELASTIC_DECL void note_change();
+  ELASTIC_DECL void note_failure(const std::string& problem);
+  ELASTIC_DECL void note_dropped(const standby& entry, const detail::standby_message& message);
   ELASTIC_DECL void note_pid(const std::string& key, pid_t pid);
+  ELASTIC_DECL void note_ready(standby& entry, const detail::standby_message& message);
   ELASTIC_DECL void note_refusal(const std::string& reason, bool has_record);
   ELASTIC_DECL void note_failed_run(const std::string& reason);
   ELASTIC_DECL void note_lost_run(const std::optional<exit_status>& end);
-  ELASTIC_DECL task<bool> make_in(std::string key);
+  ELASTIC_DECL bool stands_back() const;
+  ELASTIC_DECL task<standby_pointer> start(std::string key);
+  ELASTIC_DECL task<void> finish(standby_pointer unfinished);
+  ELASTIC_DECL task<void> finish_imports(standby_pointer unfinished);
 
   // Whether a standby of this interpreter would wait rather than run the script; found out by a
   // probe.
   ELASTIC_DECL task<bool> is_waiting_kind(process_spec spec);
-  ELASTIC_DECL task<detail::standby_message> first_message(detail::standby_process& standby,
+  ELASTIC_DECL task<detail::standby_message> first_message(process_pointer process,
                                                            duration timeout);
   ELASTIC_DECL std::string modules_text() const;
 
-  // Result: why it did not become the process; empty on success.
-  ELASTIC_DECL task<std::string> hand_over(detail::standby_process& standby, process_spec source,
-                                           process_spec target, std::string record_place,
-                                           bool has_run_script);
+  // Result: why it did not become the process; an empty reason on success.
+  ELASTIC_DECL task<refusal> hand_over(standby_pointer ready, process_spec target,
+                                       std::string record_place);
 
   warm_standby terms_;
   services services_;
@@ -13422,13 +13849,22 @@ class standby_set final : public process_launcher {
   worker_starts starts_;
   detail::standby_view::stage stage_ = detail::standby_view::stage::work;
   time_point launched_;
+  bool have_stepped_ = false;
   /// By `standby_key`.
   std::map<std::string, slot> slots_;
-  std::vector<standby_pointer> discarded_;
+  /// The variables in which the processes of a pool differ, beside those of the contract.
+  std::set<std::string> by_rank_;
+  std::vector<standby_pointer> standbys_;
+  /// Whether the last one that became ready serves only one process.
+  bool are_bound_ = false;
+  bool is_bound_noted_ = false;
+  std::vector<process_pointer> discarded_;
   bool is_off_noted_ = false;
   /// The memory of the largest standby so far; 0: there was none.
   std::uint64_t largest_ = 0;
   bool is_short_noted_ = false;
+  /// The processor time of a standby's imports; 0: unknown.
+  duration cost_ = duration::zero();
   /// Standbys also import what workers have imported later.
   bool uses_records_ = true;
   /// How many standbys in a row ended by a signal before the script came to its point.
@@ -13439,6 +13875,9 @@ class standby_set final : public process_launcher {
   /// Set while no standby is being made.
   event_flag settled_;
   std::function<void(const exit_status&)> on_end_;
+  std::function<void(const counts&)> on_change_;
+  /// As reported last.
+  counts reported_;
 };
 
 }  // namespace elastic
@@ -14000,7 +14439,7 @@ ELASTIC_DECL void add_status(program_options& options);
 
 namespace elastic::detail {
 
-/// What an agent is at.
+/// The activity of an agent.
 enum class agent_activity {
   starting,
   meeting,
@@ -14021,7 +14460,7 @@ constexpr std::string_view to_string(agent_activity activity) {
   return agent_activity_names[static_cast<std::size_t>(activity)];
 }
 
-/// What an agent does between two events, as traces name it.
+/// The activity of an agent between two events, by its name in traces.
 enum class agent_phase { rendezvous, start, work, stop, wait, exit_barrier, rest };
 inline constexpr std::array<std::string_view, 7> agent_phase_names{
     "rendezvous", "start", "work", "stop", "wait before restart", "exit barrier", "rest"};
@@ -14036,7 +14475,7 @@ constexpr double seconds_between(std::int64_t from_us, std::int64_t to_us) {
   return span > 0 ? span : 0;
 }
 
-/// What the time of an agent went to. Only `training` is what the job is for.
+/// The use of an agent's time. Only `training` is productive.
 enum class time_use {
   /// The workers do what no attempt has done before. If they report no steps: they run.
   training,
@@ -14066,7 +14505,7 @@ inline constexpr std::array<std::string_view, 6> attempt_end_names{"",     "succ
 struct duration_histogram {
   static constexpr std::array<double, 12> bounds{0.01, 0.05, 0.1, 0.5,  1,   2.5,
                                                  5,    10,   30,  120., 600, 1800};
-  /// How many were at most as long as each bound and longer than the one before.
+  /// For each bound, the number of durations up to it and above the bound before.
   std::array<std::int64_t, bounds.size()> counts{};
   std::int64_t count = 0;
   double sum = 0;
@@ -14095,7 +14534,7 @@ struct job_worker {
   /// Whether it seems to hold up the others, and why.
   job_event::suspicion suspicion = job_event::suspicion::none;
   std::string suspicion_reason = {};
-  /// How often its rank was given to a new process while other workers went on.
+  /// The number of times that its rank got a new process while other workers continued.
   std::int64_t replacements = 0;
   /// The numbers of the record that gave it its place, which tells it from those before, and of the
   /// last one that changed it.
@@ -14111,13 +14550,13 @@ inline constexpr std::array<std::string_view, 6> worker_condition_names{
 
 /// One life of the worker group of this node, or the wait for it.
 struct job_attempt {
-  /// Of the rendezvous, whose first is 0; -1: none was joined yet.
+  /// The round of the rendezvous, from 0; -1: none was joined yet.
   std::int64_t round = -1;
-  /// How often workers had failed before.
+  /// The number of failures before this attempt.
   std::int64_t number = 0;
   std::int64_t world_size = 0;
   std::int64_t nodes = 0;
-  /// When it was begun, its workers ran, and something ended that; 0: not yet.
+  /// The times at which it began, its workers ran, and the attempt ended; 0: not yet.
   std::int64_t began_us = 0;
   std::int64_t started_us = 0;
   std::int64_t ended_us = 0;
@@ -14125,13 +14564,13 @@ struct job_attempt {
   std::string reason = {};
   /// The first worker of this node that failed.
   std::optional<std::int64_t> failed_rank = {};
-  /// What it left: its error, and the last lines of its stderr. Text of the worker's.
+  /// Its error, and the last lines of its stderr, as the worker wrote them.
   std::string cause = {};
   std::string last_lines = {};
-  /// What was decided then.
+  /// The decision that followed.
   std::string decision = {};
-  /// What its end cost: until workers ran again, and if they report steps, until their furthest one
-  /// was reached again, or the next attempt ended before. Empty: they do not run, or not yet.
+  /// The cost of its end: until workers ran again, and if they report steps, until they reached
+  /// their furthest one again, or the next attempt ended. Empty: they do not run, or not yet.
   std::optional<double> lost_seconds = {};
   /// Workers of the attempt before went on in it, and these ranks of this node were replaced.
   bool is_replacement = false;
@@ -14139,12 +14578,12 @@ struct job_attempt {
 
   // ---- what documents leave out, and `explain` shows ----
 
-  /// When this node joined the round, and how long it had waited; empty: not yet.
+  /// The time at which this node joined the round, and its wait before that; empty: not yet.
   std::int64_t joined_us = 0;
   std::optional<double> met_seconds = {};
-  /// How many workers this node started; 0: none yet.
+  /// The number of workers that this node started; 0: none yet.
   std::int64_t workers = 0;
-  /// What ended the round, the state of round_ended; none: the attempt ended in another way.
+  /// The cause of the round's end, the state of round_ended; none: it ended in another way.
   std::optional<std::string> change = {};
   /// The failure that ended the round was another node's.
   bool is_elsewhere = false;
@@ -14158,16 +14597,16 @@ struct job_attempt {
   bool is_fenced = false;
   /// Whether a restart was decided; empty: nothing was.
   std::optional<bool> is_restarted = {};
-  /// How long the workers took to stop, and how long they might; empty: none had to be stopped.
+  /// The duration of the workers' stop, and its limit; empty: none had to be stopped.
   std::optional<double> stop_seconds = {};
   std::optional<double> stop_allowed = {};
-  /// How long the workers ran, and the furthest step of the attempt.
+  /// The time for which the workers ran, and the furthest step of the attempt.
   double work_seconds = 0;
   std::optional<std::int64_t> step = {};
   /// From the end of the attempt before until its furthest step was reached again; of the first
   /// attempt, from the start of the workers to their first step. Empty: no worker has reported it.
   std::optional<double> reached_seconds = {};
-  /// When that was, and when the workers of the attempt were told to end; 0: not yet, or never.
+  /// The time of that, and the time of the workers' stop; 0: not yet, or never.
   std::int64_t reached_us = 0;
   std::int64_t stopping_us = 0;
 
@@ -14176,17 +14615,17 @@ struct job_attempt {
   ELASTIC_DECL const job_event* root_cause() const;
 };
 
-/// What is known of ranks of a node that were replaced while other workers of the job went on.
+/// The account of ranks that were replaced while other workers of the job continued.
 struct job_replacements {
   /// The job runs with `on_failure::replace`.
   bool is_on = false;
-  /// How often workers of this node went on in a new round, and how many ranks were replaced then.
+  /// The rounds in which workers of this node continued, and the ranks replaced in these.
   std::int64_t epochs = 0;
   std::int64_t ranks = 0;
   std::map<std::int64_t, std::int64_t> by_rank = {};
   /// Until the workers of this node were in the new round.
   duration_histogram durations = {};
-  /// How often all workers had to start again instead, and why the last time.
+  /// The number of restarts of all workers instead, and the reason for the last.
   std::int64_t abandoned = 0;
   std::string last_obstacle = {};
 
@@ -14194,11 +14633,22 @@ struct job_replacements {
   bool is_known() const { return is_on || epochs > 0 || abandoned > 0; }
 };
 
-/// How much a job_state keeps.
+/// The standbys of a node, as they were told last.
+struct job_standbys {
+  std::int64_t ready = 0;
+  std::int64_t making = 0;
+  /// The memory of those that are ready.
+  std::int64_t bytes = 0;
+  /// The most that were ready at the same time, and the most memory.
+  std::int64_t most_ready = 0;
+  std::int64_t most_bytes = 0;
+};
+
+/// The bounds of a job_state.
 struct state_bounds {
   /// The oldest are forgotten.
   std::size_t attempts = limits::viewed_attempts;
-  /// Of each attempt, the events of so many workers that failed, of as many that were hung, and of
+  /// The events that are kept of an attempt: so many failures of workers, as many hangs, and
   /// as many stalls.
   std::size_t failures = 0;
 };
@@ -14222,7 +14672,7 @@ class job_state {
   bool has_ended() const { return activity_ >= agent_activity::succeeded; }
   /// Why it is at that; empty: nothing more is to be said.
   const std::string& reason() const { return reason_; }
-  /// What the agent does, whatever its workers did; `rest` before its first record.
+  /// The activity of the agent, whatever its workers do; `rest` before its first record.
   agent_phase phase() const { return phase_; }
 
   /// The last stall_found; empty: none was. And whether the job still stands still.
@@ -14230,6 +14680,8 @@ class job_state {
   bool is_stalled() const { return is_stalled_; }
 
   const job_replacements& replacements() const { return replacements_; }
+  /// Empty: the job has made none.
+  const std::optional<job_standbys>& standbys() const { return standbys_; }
 
   /// The last record that was taken; 0: none.
   std::int64_t epoch() const { return epoch_; }
@@ -14240,7 +14692,7 @@ class job_state {
   const std::string& backend() const { return backend_; }
   /// The role of its workers.
   const std::string& role() const { return role_; }
-  /// That of a job of several that the agent runs; empty: there is only one.
+  /// The role of a job of several that the agent runs; empty: there is only one.
   const std::string& role_of_job() const { return role_of_job_; }
   /// The place of this node in the round; -1: none yet.
   std::int64_t group_rank() const { return group_rank_; }
@@ -14250,16 +14702,16 @@ class job_state {
 
   /// The newest last.
   const std::deque<job_attempt>& attempts() const { return attempts_; }
-  /// That of the newest; -1: none yet.
+  /// The round of the newest attempt; -1: none yet.
   std::int64_t round() const { return attempts_.empty() ? -1 : attempts_.back().round; }
-  /// By local rank.
+  /// Indexed by local rank.
   const std::vector<job_worker>& workers() const { return workers_; }
 
-  /// When the agent began, in microseconds since 1970.
+  /// The start of the agent, in microseconds since 1970.
   std::int64_t began_us() const { return began_us_; }
   /// The last record that was taken, in microseconds since 1970.
   std::int64_t last_us() const { return last_us_; }
-  /// What the time was used for up to `now_us`, in seconds; and the sum of all uses.
+  /// The seconds of one use of time up to `now_us`; and the sum of all uses.
   ELASTIC_DECL double seconds(time_use use, std::int64_t now_us) const;
   ELASTIC_DECL double all_seconds(std::int64_t now_us) const;
   /// The last productive time, which is taken back as far as it went to a step that is lost: from
@@ -14297,6 +14749,7 @@ class job_state {
   ELASTIC_DECL void restart_replica(const journal_record& record);
   ELASTIC_DECL void note_replacement(const job_event& event);
   ELASTIC_DECL void show_replacements();
+  ELASTIC_DECL void note_standbys(const job_event& event);
   ELASTIC_DECL void note_stopped(const journal_record& record);
   ELASTIC_DECL void end_attempt(const journal_record& record, attempt_end end);
   ELASTIC_DECL void decide(const journal_record& record);
@@ -14317,6 +14770,7 @@ class job_state {
   std::optional<journal_record> stall_;
   bool is_stalled_ = false;
   job_replacements replacements_;
+  std::optional<job_standbys> standbys_;
   std::int64_t epoch_ = 0;
   std::int64_t sequence_ = 0;
   std::string node_;
@@ -14338,7 +14792,7 @@ class job_state {
   std::int64_t last_us_ = 0;
   time_use use_ = time_use::start;
   std::int64_t use_began_us_ = 0;
-  /// What a stall interrupted.
+  /// The use of time that a stall interrupted.
   time_use stalled_use_ = time_use::training;
   /// The last productive time that has ended.
   std::int64_t trained_from_us_ = 0;
@@ -14372,11 +14826,11 @@ struct viewed_worker : job_worker {
   std::int64_t step = -1;
   std::int64_t total = 0;
   std::int64_t progress_us = 0;
-  /// When it first reported that step.
+  /// The time of its first report of that step.
   std::int64_t step_us = 0;
   /// Text of the worker's.
   std::string text = {};
-  /// What a step takes it, smoothed; 0: not known.
+  /// The duration of its steps, smoothed; 0: not known.
   double step_seconds = 0;
 };
 
@@ -14490,21 +14944,21 @@ namespace elastic::detail {
 
 struct node_report;
 
-/// What is new by a node's report.
+/// The news in a node's report.
 struct job_news {
   /// It is this node's own.
   bool is_own = false;
   /// More than steps.
   bool has_changed = false;
   bool has_steps = false;
-  /// What is worth a record in this node's journal.
+  /// The events that are worth a record in this node's journal.
   std::vector<job_event> events = {};
 };
 
 /// A node of the job, as the server of the rendezvous knows it and as it tells of itself.
 struct viewed_node {
   job_roster::entry entry = {};
-  /// When it became what it is to the server, as far as was seen.
+  /// The time since which its state has been this, as far as was seen.
   std::int64_t since_us = 0;
   /// It is this one.
   bool is_own = false;
@@ -14514,10 +14968,10 @@ struct viewed_node {
   std::string reason = {};
   std::int64_t round = -1;
   std::int64_t base_rank = 0;
-  /// By local rank. None of a node that is lost or is this one, and none if there is no room.
+  /// Its workers by local rank; empty if it is lost, is this node, or if there is no room.
   std::vector<viewed_worker> workers = {};
 
-  /// What it has told within a second.
+  /// The number of its events within a second.
   std::int64_t second = 0;
   int reports = 0;
   int events = 0;
@@ -14551,7 +15005,7 @@ class viewed_job {
   int waiting() const { return roster_.waiting; }
   int lost() const { return roster_.lost; }
 
-  /// In the order of the roster.
+  /// The nodes in the order of the roster.
   const std::vector<viewed_node>& nodes() const { return nodes_; }
 
  private:
@@ -14559,7 +15013,7 @@ class viewed_job {
                                  job_news& news);
 
   bool is_known_ = false;
-  /// Without its nodes.
+  /// The roster without its nodes.
   job_roster roster_;
   std::vector<viewed_node> nodes_;
 };
@@ -14570,7 +15024,7 @@ class viewed_job {
 
 namespace elastic::detail {
 
-/// How far workers are.
+/// The progress of workers.
 struct viewed_progress {
   /// The furthest behind; null: none reports steps.
   const viewed_worker* slowest = nullptr;
@@ -14579,11 +15033,11 @@ struct viewed_progress {
   /// The median of what a step takes those that run; 0: not known.
   double median_seconds = 0;
 
-  /// How long the job still takes, if its workers say how many steps there are.
-  ELASTIC_DECL std::optional<double> seconds_left() const;
+  /// The time that the job still takes, if its workers report the number of all steps.
+  std::optional<double> seconds_left() const;
 };
 
-/// What the viewers of a job see of it on one node: its state, what the workers report, and, if
+/// The view of a job on one node: its state, the reports of workers, and, if
 /// the node serves the rendezvous, the other nodes. Documents, metrics and the page are functions
 /// of it. A plain value without clocks; bounded, whatever it is told.
 ///
@@ -14594,15 +15048,15 @@ class job_view {
   explicit job_view(job_state job) : job_(std::move(job)) { show_workers(); }
 
   /// Takes the next record, as `job_state::take` does.
-  ELASTIC_DECL void take(const journal_record& record);
+  void take(const journal_record& record);
 
   /// Takes what a worker of this node reports.
-  ELASTIC_DECL void take(const worker_progress& progress, std::int64_t now_us);
+  void take(const worker_progress& progress, std::int64_t now_us);
 
-  /// What the journal tells.
+  /// The state according to the journal.
   const job_state& job() const { return job_; }
 
-  /// What the server of the rendezvous knows of the job, if this node has it.
+  /// The whole job as the server of the rendezvous knows it, if this node has the server.
   viewed_job& whole() { return whole_; }
   const viewed_job& whole() const { return whole_; }
   /// Whether another node shows the job as a whole.
@@ -14612,20 +15066,20 @@ class job_view {
   /// Those of the state, with what they report; by local rank.
   const std::vector<viewed_worker>& workers() const { return workers_; }
 
-  /// What the time was used for up to `now_us`, in seconds. The step that workers are making
+  /// The seconds of one use of time up to `now_us`. The step that workers are making
   /// belongs to nothing until they report it.
-  ELASTIC_DECL double seconds(time_use use, std::int64_t now_us) const;
+  double seconds(time_use use, std::int64_t now_us) const;
   /// The part of the time that was productive, from 0 to 1; empty before anything was done.
-  ELASTIC_DECL std::optional<double> goodput(std::int64_t now_us) const;
+  std::optional<double> goodput(std::int64_t now_us) const;
 
-  /// How far the workers of this node are, and how far all that are known here. Valid until the
+  /// The progress of this node's workers, and of all that are known here. Valid until the
   /// view is told something.
-  ELASTIC_DECL viewed_progress progress() const;
-  ELASTIC_DECL viewed_progress whole_progress() const;
+  viewed_progress progress() const;
+  viewed_progress whole_progress() const;
 
  private:
-  ELASTIC_DECL void show_workers();
-  ELASTIC_DECL double unfinished_seconds(std::int64_t now_us) const;
+  void show_workers();
+  double unfinished_seconds(std::int64_t now_us) const;
 
   job_state job_;
   std::vector<viewed_worker> workers_;
@@ -14636,13 +15090,115 @@ class job_view {
   bool is_shown_elsewhere_ = false;
 };
 
+inline void job_view::take(const journal_record& record) {
+  const bool begins_run = record.epoch != job_.epoch();
+  if (!job_.take(record)) return;
+  if (begins_run) workers_.clear();
+  if (begins_run || record.event.kind == job_event::type::workers_started) step_ = -1;
+  show_workers();
+}
+
+/// Whoever is new in a place has reported nothing.
+inline void job_view::show_workers() {
+  workers_.resize(job_.workers().size());
+  for (std::size_t place = 0; place < workers_.size(); ++place) {
+    const job_worker& worker = job_.workers()[place];
+    if (workers_[place].changed == worker.changed) continue;
+    if (workers_[place].placed != worker.placed) workers_[place] = {};
+    static_cast<job_worker&>(workers_[place]) = worker;
+  }
+}
+
+/// The time spent on a step that may still be lost. Otherwise productive time would
+/// be taken back, which a counter must never do.
+inline double job_view::unfinished_seconds(std::int64_t now_us) const {
+  if (!job_.has_steps() || step_ < 0) return 0;
+  const auto [from_us, to_us] = job_.revocable(now_us);
+  return seconds_between(std::max(stepped_us_, from_us), to_us);
+}
+
+inline double job_view::seconds(time_use use, std::int64_t now_us) const {
+  const double sum = job_.seconds(use, now_us);
+  return use == time_use::training ? sum - unfinished_seconds(now_us) : sum;
+}
+
+inline std::optional<double> job_view::goodput(std::int64_t now_us) const {
+  const double whole = job_.all_seconds(now_us) - unfinished_seconds(now_us);
+  if (whole <= 0) return std::nullopt;
+  return seconds(time_use::training, now_us) / whole;
+}
+
+inline void job_view::take(const worker_progress& progress, std::int64_t now_us) {
+  const auto place = static_cast<std::size_t>(progress.local_rank);
+  if (progress.local_rank < 0 || place >= workers_.size()) return;
+  if (progress.step > step_) {
+    step_ = progress.step;
+    stepped_us_ = now_us;
+  }
+  viewed_worker& worker = workers_[place];
+  const double steps = static_cast<double>(progress.step) - static_cast<double>(worker.step);
+  if (worker.step >= 0 && steps > 0) {
+    constexpr double weight = 0.3;
+    const double each = seconds_between(worker.step_us, now_us) / steps;
+    const bool is_first = worker.step_seconds <= 0;
+    worker.step_seconds = is_first ? each : weight * each + (1 - weight) * worker.step_seconds;
+  }
+  if (progress.step != worker.step) worker.step_us = now_us;
+  worker.step = progress.step;
+  worker.total = progress.total;
+  worker.progress_us = now_us;
+  worker.text = progress.text;
+}
+
+/// Takes in workers, and what their steps take.
+inline void add_workers(viewed_progress& progress, const std::vector<viewed_worker>& workers,
+                        std::vector<double>& spans) {
+  for (const viewed_worker& worker : workers) {
+    const bool runs = worker.state == job_worker::condition::running;
+    if (runs && worker.step_seconds > 0) spans.push_back(worker.step_seconds);
+    if (worker.step < 0) continue;
+    const auto is_behind = [&](const viewed_worker* other) {
+      return !other || worker.step < other->step;
+    };
+    if (is_behind(progress.slowest)) progress.slowest = &worker;
+    if (!worker.text.empty() && is_behind(progress.speaker)) progress.speaker = &worker;
+  }
+  if (spans.empty()) return;
+  const auto middle = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
+  std::nth_element(spans.begin(), middle, spans.end());
+  progress.median_seconds = *middle;
+}
+
+inline std::optional<double> viewed_progress::seconds_left() const {
+  if (!slowest || median_seconds <= 0 || slowest->total <= slowest->step) return std::nullopt;
+  const double steps = static_cast<double>(slowest->total) - static_cast<double>(slowest->step);
+  return median_seconds * steps;
+}
+
+inline viewed_progress job_view::progress() const {
+  viewed_progress progress;
+  std::vector<double> spans;
+  add_workers(progress, workers_, spans);
+  return progress;
+}
+
+inline viewed_progress job_view::whole_progress() const {
+  viewed_progress progress;
+  std::vector<double> spans;
+  add_workers(progress, workers_, spans);
+  for (const viewed_node& node : whole_.nodes()) {
+    if (node.entry.presence == node_presence::active) add_workers(progress, node.workers, spans);
+  }
+  return progress;
+}
+
 }  // namespace elastic::detail
 
 // ---- elastic/status/detail/job_metrics.hpp ----
 
 namespace elastic::detail {
 
-/// How often clients asked the stores that a node serves for each operation, and the keys there.
+/// The requests to the stores that a node serves, by operation, and the number of keys there.
 struct viewed_stores {
   std::map<std::string, std::uint64_t> requests;
   std::int64_t keys = 0;
@@ -14654,7 +15210,7 @@ enum class metrics_format { openmetrics, text };
 /// The form that a client takes, by its header "Accept": OpenMetrics only if it names it.
 ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept);
 
-/// What the answer has as "Content-Type".
+/// The "Content-Type" of the response.
 ELASTIC_DECL std::string_view content_type(metrics_format format);
 
 /// One role of a job, whose samples have its name as the label `role`.
@@ -14713,7 +15269,7 @@ class job_monitor final : public journal_sink,
   /// The counters of this node's stores; empty: it serves none, or they are not counted.
   ELASTIC_DECL std::optional<detail::viewed_stores> stores() const;
 
-  /// When a worker last reported progress, in microseconds since 1970; 0: never.
+  /// The time of the last progress report, in microseconds since 1970; 0: none yet.
   ELASTIC_DECL std::int64_t progress_us() const;
 
   /// The time of day, in microseconds since 1970.
@@ -14727,7 +15283,7 @@ class job_monitor final : public journal_sink,
   /// Empty: none.
   ELASTIC_DECL void measure_stores(std::function<std::optional<detail::viewed_stores>()> ask);
 
-  /// How often other nodes have reported changes that are not records.
+  /// The number of changes reported by other nodes that are not records.
   ELASTIC_DECL std::int64_t changes() const;
 
   // ---- who looks --------------------------------------------------------------------------------
@@ -14803,7 +15359,7 @@ struct viewed_roles {
     roles_document::role shown = {};
     /// Why it is in its state, half a sentence.
     std::string reason = {};
-    /// What was asked for: "restart-role"; "trainer:ready".
+    /// The settings of the role: "restart-role"; "trainer:ready".
     std::string on_failure = {};
     std::vector<std::string> starts_after = {};
     std::string stops_with = {};
@@ -14817,10 +15373,10 @@ struct viewed_roles {
   /// "running", "stopping", "succeeded", "failed" or "stopped", and why.
   std::string state = "running";
   std::string reason = {};
-  /// How often all roles have started again, and may.
+  /// The restarts of all roles so far, and their limit.
   std::int64_t restarts = 0;
   std::int64_t max_restarts = 0;
-  /// In the order of the job.
+  /// The roles in the order of the job.
   std::vector<role> roles = {};
 };
 
@@ -14846,7 +15402,7 @@ class roles_monitor {
   roles_monitor(const roles_monitor&) = delete;
   roles_monitor& operator=(const roles_monitor&) = delete;
 
-  /// How many roles there are.
+  /// The number of roles.
   std::size_t size() const { return parts_.size(); }
 
   /// The place of a role; none: there is no role with this name.
@@ -14877,7 +15433,7 @@ class roles_monitor {
   /// The roles are now as this says.
   ELASTIC_DECL void change(detail::viewed_roles now);
 
-  /// How often anything has changed: a role, or what its monitor shows.
+  /// The number of changes so far, of a role or of its monitor's view.
   ELASTIC_DECL std::int64_t changes() const;
 
   /// Sets a function that is called, from any thread, after each change. It must not throw or call
@@ -14907,7 +15463,7 @@ class roles_monitor {
 
 namespace elastic {
 
-/// Where the status of a job is served: at a TCP port, or at a Unix socket.
+/// The address at which the status of a job is served: a TCP port or a Unix socket.
 struct status_address {
   /// An IP address of this host and a port; 0: the system picks a port.
   endpoint tcp = {"127.0.0.1", 0};
@@ -14926,7 +15482,7 @@ struct status_address {
 /// Errors: `errc::invalid_argument`, one sentence that says what is allowed.
 ELASTIC_DECL status_address parse_status_address(std::string_view text);
 
-/// As `parse_status_address` reads it.
+/// The text that `parse_status_address` reads.
 ELASTIC_DECL std::string to_text(const status_address& address);
 
 }  // namespace elastic
@@ -14989,14 +15545,14 @@ class status_server {
   status_server(const status_server&) = delete;
   status_server& operator=(const status_server&) = delete;
 
-  /// Where it listens, with the port that it has.
+  /// The address at which it listens, with the actual port.
   ELASTIC_DECL status_address address() const;
 
   /// The URL for a browser, with the token if the server has generated it; a token from the options
   /// is never printed. "unix:PATH" for a Unix socket.
   ELASTIC_DECL std::string url() const;
 
-  /// How many clients are connected.
+  /// The number of connected clients.
   ELASTIC_DECL std::size_t connections() const;
 
   /// Stops listening, sends pending events and command results within `limits::status_farewell`,
@@ -16139,7 +16695,7 @@ ELASTIC_DECL task<std::optional<job_command::outcome>> agent_part::carry_out(job
   co_return std::nullopt;
 }
 
-ELASTIC_DECL bool agent_part::looks_last() const { return false; }
+ELASTIC_DECL bool agent_part::wants_last_look() const { return false; }
 
 ELASTIC_DECL task<std::string> agent_part::last_look() { co_return std::string(); }
 
@@ -16249,8 +16805,6 @@ ELASTIC_DECL std::string json_fault(std::string_view text);
 // ---- elastic/contract/impl/error_file.ipp ----
 
 #include <charconv>
-
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 
@@ -16804,8 +17358,6 @@ ELASTIC_DECL std::string failure_report(const std::string& name,
 
 // ---- elastic/agent/impl/failure_report_json.ipp ----
 
-#include <nlohmann/json.hpp>
-
 namespace elastic {
 
 namespace detail {
@@ -16880,7 +17432,7 @@ ELASTIC_DECL std::string failure_report_json(const run_result& result) {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/base/detail/impl/executor_work.ipp ----
+// ---- elastic/base/detail/executor_work.ipp ----
 
 namespace elastic::detail {
 
@@ -16919,7 +17471,7 @@ ELASTIC_DECL task<void> run_on(const asio::any_io_executor& executor, task<void>
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/agent/detail/pending_command.hpp ----
+// ---- elastic/agent/detail/run/pending_command.hpp ----
 
 namespace elastic::detail {
 
@@ -16950,7 +17502,7 @@ class pending_command {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/request_inbox.hpp ----
+// ---- elastic/agent/detail/run/request_inbox.hpp ----
 
 namespace elastic::detail {
 
@@ -17032,7 +17584,7 @@ ELASTIC_DECL stop_request stop_by_destructor(const char* type);
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/agent/detail/impl/async_run.ipp ----
+// ---- elastic/agent/detail/run/async_run.ipp ----
 
 namespace elastic::detail {
 
@@ -17050,28 +17602,6 @@ ELASTIC_DECL std::function<void(asio::cancellation_type)> stop_by_cancellation(
 
 ELASTIC_DECL asio::any_io_executor keep_running(asio::any_io_executor executor) {
   return asio::prefer(std::move(executor), asio::execution::outstanding_work.tracked);
-}
-
-}  // namespace elastic::detail
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
-
-// ---- elastic/base/detail/impl/unique_fd.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL unique_fd& unique_fd::operator=(unique_fd&& other) noexcept {
-  if (this != &other) {
-    reset();
-    fd_ = other.release();
-  }
-  return *this;
-}
-
-ELASTIC_DECL void unique_fd::reset() noexcept {
-  if (fd_ >= 0) ::close(release());
 }
 
 }  // namespace elastic::detail
@@ -17467,7 +17997,7 @@ ELASTIC_DECL stream_selection stream_selection::parse(std::string_view text) {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 2
 
-// ---- elastic/agent/detail/line_template.hpp ----
+// ---- elastic/agent/detail/workers/line_template.hpp ----
 
 namespace elastic::detail {
 
@@ -17606,22 +18136,52 @@ ELASTIC_DECL bool changes_by_epoch(std::string_view text);
 
 namespace elastic::detail {
 
+inline std::string without_spaces(std::string_view text) {
+  constexpr std::string_view spaces = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(spaces);
+  if (begin == std::string_view::npos) return {};
+  return std::string(text.substr(begin, text.find_last_not_of(spaces) - begin + 1));
+}
+
+inline constexpr std::string_view cuda_devices = "CUDA_VISIBLE_DEVICES";
+inline constexpr std::string_view hip_devices = "HIP_VISIBLE_DEVICES";
+
 /// The variable by which the GPUs of a worker are selected: HIP_VISIBLE_DEVICES if it is set, which
 /// ROCm prefers, or else CUDA_VISIBLE_DEVICES.
-ELASTIC_DECL std::string_view device_variable(const environment_map& environment);
+inline std::string_view device_variable(const environment_map& environment) {
+  return find_variable(environment, hip_devices) ? hip_devices : cuda_devices;
+}
 
 /// The entries of a variable such as CUDA_VISIBLE_DEVICES, without surrounding spaces; no entries
 /// if it is not set. If it is set to the empty text, which hides all GPUs, there is one empty
 /// entry.
-ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& environment,
-                                                      std::string_view variable);
+inline std::vector<std::string> visible_devices(const environment_map& environment,
+                                                std::string_view variable) {
+  const std::optional<std::string> list = find_variable(environment, variable);
+  std::vector<std::string> entries;
+  if (!list) return entries;
+  std::string_view rest = *list;
+  for (;;) {
+    const std::size_t comma = rest.find(',');
+    entries.push_back(without_spaces(rest.substr(0, comma)));
+    if (comma == std::string_view::npos) return entries;
+    rest.remove_prefix(comma + 1);
+  }
+}
 
 /// Leaves one GPU visible to the worker of a local rank: the entry of the device variable at this
 /// index or, if there is none, the GPU of this number. CUDA_VISIBLE_DEVICES has this entry even if
 /// HIP_VISIBLE_DEVICES was the source, because ROCm reads both. ROCR_VISIBLE_DEVICES remains: it
 /// renumbers the GPUs from which the others select.
 /// Source: `torchrun --virtual-local-rank` (PyTorch 2.13; with HIP_VISIBLE_DEVICES 2.15).
-ELASTIC_DECL void leave_one_device(environment_map& environment, int local_rank);
+inline void leave_one_device(environment_map& environment, int local_rank) {
+  const std::string source(device_variable(environment));
+  const std::vector<std::string> entries = visible_devices(environment, source);
+  const auto place = static_cast<std::size_t>(local_rank);
+  const std::string device = place < entries.size() ? entries[place] : std::to_string(local_rank);
+  environment[source] = device;
+  environment[std::string(cuda_devices)] = device;
+}
 
 }  // namespace elastic::detail
 
@@ -17831,9 +18391,49 @@ ELASTIC_DECL task<std::shared_ptr<rendezvous_handler>> rendezvous_factory::make(
 
 #endif
 
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
+
+// ---- elastic/agent/detail/rounds/epoch_exchange.hpp ----
+
+namespace elastic::detail {
+
+/// A node's place in an epoch, and how the epoch begins for all nodes.
+struct epoch_agreement {
+  assigned_ranks ranks;
+  int place = 0;
+  bool is_possible = false;
+  bool keeps_survivors = false;
+  std::string reason;
+};
+
+/// The text that a node sends to the others about its workers and itself. Agents that do not
+/// replace ranks ignore the fields that they do not know.
+ELASTIC_DECL std::string node_epoch_text(const role_info& mine, const node_epoch& self,
+                                         int group_rank);
+
+/// Parses the text of another node; a node that does not replace ranks yields `node_epoch()`.
+/// Errors: `errc::protocol_violation`; the message names the node.
+ELASTIC_DECL node_epoch parse_node_epoch(const std::string& text, int group_rank);
+
+/// Writes and parses the answer of the node of group rank 0 to each node.
+/// Errors: `errc::protocol_violation`.
+ELASTIC_DECL std::string epoch_agreement_text(const epoch_agreement& agreement);
+ELASTIC_DECL epoch_agreement parse_epoch_agreement(const std::string& text);
+
+/// Exchanges ranks among nodes that keep workers. It uses the keys of PyTorch's exchange and costs
+/// as much, plus two more keys for each node.
+///
+/// Errors and cancellation: those of `exchange_ranks`.
+ELASTIC_DECL task<epoch_agreement> exchange_epoch(rendezvous_round round, role_info mine,
+                                                  node_epoch self);
+
+}  // namespace elastic::detail
+
+#endif
+
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/agent/detail/agent_journal.hpp ----
+// ---- elastic/agent/detail/run/agent_journal.hpp ----
 
 namespace elastic::detail {
 
@@ -17928,66 +18528,7 @@ class agent_journal {
 
 }  // namespace elastic::detail
 
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
-
-// ---- elastic/agent/detail/agent_step.hpp ----
-
-namespace elastic::detail {
-
-/// The facts from which an agent chooses its next step.
-struct agent_view {
-  /// The job has succeeded without this node.
-  bool is_late = false;
-  /// The agent was asked to stop.
-  bool is_stopping = false;
-  /// A worker or the node check reported that this node is bad.
-  bool is_node_bad = false;
-  /// The state of the attempt's workers; `init` if they were not started.
-  worker_state workers = worker_state::init;
-  /// The other nodes were informed of how the workers ended, as far as they could be.
-  bool is_reported = false;
-  /// The decision that follows the end of the round; empty while the round continues.
-  std::optional<restart_ledger::decision> after_round;
-};
-
-/// The next step of an agent, and a clause that gives the reason.
-struct agent_step {
-  enum class action {
-    /// Watch the workers until their outcome is known, the round ends or a stop is requested.
-    watch,
-    /// Wait at the exit barrier for the workers of the other nodes.
-    wait_for_others,
-    /// Tell the other nodes that workers failed here, and learn the decision.
-    report_failure,
-    /// Stop the workers and begin the next attempt.
-    restart,
-    /// Stop the workers; the job has failed.
-    give_up,
-    /// Stop the workers and leave the job, which continues without this node.
-    leave_job,
-    /// Stop the workers as requested.
-    stop,
-    /// Nothing is left to do; the job has succeeded, failed, or succeeded without this node.
-    finish_succeeded,
-    finish_failed,
-    finish_late,
-  };
-  action what = action::watch;
-  std::string_view reason;
-};
-
-/// Chooses the next step of an agent. Pure: the same view leads to the same step.
-ELASTIC_DECL agent_step next_step(const agent_view& view);
-
-}  // namespace elastic::detail
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 3
-
-// ---- elastic/agent/detail/agent_telemetry.hpp ----
+// ---- elastic/agent/detail/run/agent_telemetry.hpp ----
 
 namespace elastic::detail {
 
@@ -18086,43 +18627,7 @@ class agent_telemetry {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/agent/detail/epoch_exchange.hpp ----
-
-namespace elastic::detail {
-
-/// A node's place in an epoch, and how the epoch begins for all nodes.
-struct epoch_agreement {
-  assigned_ranks ranks;
-  int place = 0;
-  bool is_possible = false;
-  bool keeps_survivors = false;
-  std::string reason;
-};
-
-/// The text that a node sends to the others about its workers and itself. Agents that do not
-/// replace ranks ignore the fields that they do not know.
-ELASTIC_DECL std::string node_epoch_text(const role_info& mine, const node_epoch& self,
-                                         int group_rank);
-
-/// Parses the text of another node; a node that does not replace ranks yields `node_epoch()`.
-/// Errors: `errc::protocol_violation`; the message names the node.
-ELASTIC_DECL node_epoch parse_node_epoch(const std::string& text, int group_rank);
-
-/// Writes and parses the answer of the node of group rank 0 to each node.
-/// Errors: `errc::protocol_violation`.
-ELASTIC_DECL std::string epoch_agreement_text(const epoch_agreement& agreement);
-ELASTIC_DECL epoch_agreement parse_epoch_agreement(const std::string& text);
-
-/// Exchanges ranks among nodes that keep workers. It uses the keys of PyTorch's exchange and costs
-/// as much, plus two more keys for each node.
-///
-/// Errors and cancellation: those of `exchange_ranks`.
-ELASTIC_DECL task<epoch_agreement> exchange_epoch(rendezvous_round round, role_info mine,
-                                                  node_epoch self);
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/epoch_record.hpp ----
+// ---- elastic/agent/detail/rounds/epoch_record.hpp ----
 
 namespace elastic::detail {
 
@@ -18201,7 +18706,119 @@ class epoch_record {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/job_pause.hpp ----
+// ---- elastic/agent/detail/rounds/round_agreement.hpp ----
+
+namespace elastic::detail {
+
+/// Checks a round that a rendezvous handler returned.
+/// @param backend  the handler's name
+/// Errors: `errc::rendezvous_state`; the message names the backend and the problem.
+ELASTIC_DECL void check_round(const rendezvous_round& round, const std::string& backend);
+
+/// What the agents of a round agree on over its store.
+struct round_agreement {
+  assigned_ranks ranks;
+  rendezvous_round::master_endpoint master;
+  /// Set for nodes that keep workers; it has the same ranks.
+  std::optional<epoch_agreement> epoch;
+  /// Where the workers of each node are, as reported by the node; empty: not asked for.
+  std::vector<std::string> places;
+};
+
+/// Returns what this node tells workers of other roles about its own, once it knows their ranks.
+/// Empty: nothing. May be called again in the same round.
+using place_source = std::function<std::string(const round_agreement&)>;
+
+/// Tells the other agents of a round about this node's workers; learns the workers' ranks and the
+/// address of their master.
+///
+/// It tries twice, since a connection left from the last round may have broken unnoticed. If the
+/// store is gone with its node, the round will end soon, and that is the error that matters. So the
+/// store's own error is thrown only after `limits::rendezvous_reconnect_timeout`.
+///
+/// @param mine    this node's workers
+/// @param self    what this node knows about the last epoch; empty: it does not replace ranks
+/// @param places  set if the job has other roles; must be set on all of its nodes or on none
+/// Errors: `errc::rendezvous_timeout` if a node has not answered within the round's
+/// `exchange_timeout`; those of `exchange_ranks`. Cancellation: all types; values that were written
+/// stay in the store.
+ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
+                                                  rendezvous_round round, role_info mine,
+                                                  std::optional<node_epoch> self = std::nullopt,
+                                                  place_source places = {});
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/run/agent_step.hpp ----
+
+namespace elastic::detail {
+
+/// The facts from which an agent chooses its next step.
+struct agent_view {
+  /// The job has succeeded without this node.
+  bool is_late = false;
+  /// The agent was asked to stop.
+  bool is_stopping = false;
+  /// A worker or the node check reported that this node is bad.
+  bool is_node_bad = false;
+  /// The state of the attempt's workers; `init` if they were not started.
+  worker_state workers = worker_state::init;
+  /// The other nodes were informed of how the workers ended, as far as they could be.
+  bool is_reported = false;
+  /// The decision that follows the end of the round; empty while the round continues.
+  std::optional<restart_ledger::decision> after_round;
+};
+
+/// The next step of an agent, and a clause that gives the reason.
+struct agent_step {
+  enum class action {
+    /// Watch the workers until their outcome is known, the round ends or a stop is requested.
+    watch,
+    /// Wait at the exit barrier for the workers of the other nodes.
+    wait_for_others,
+    /// Tell the other nodes that workers failed here, and learn the decision.
+    report_failure,
+    /// Stop the workers and begin the next attempt.
+    restart,
+    /// Stop the workers; the job has failed.
+    give_up,
+    /// Stop the workers and leave the job, which continues without this node.
+    leave_job,
+    /// Stop the workers as requested.
+    stop,
+    /// Nothing is left to do; the job has succeeded, failed, or succeeded without this node.
+    finish_succeeded,
+    finish_failed,
+    finish_late,
+  };
+  action what = action::watch;
+  std::string_view reason;
+};
+
+/// Chooses the next step of an agent. Pure: the same view leads to the same step.
+inline agent_step next_step(const agent_view& view) {
+  using action = agent_step::action;
+  const bool has_succeeded = view.workers == worker_state::succeeded;
+  if (view.is_late) return {action::finish_late, "the job succeeded without this node"};
+  // A stop at the exit barrier only ends the wait: the workers have already succeeded.
+  if (has_succeeded && view.is_reported && !view.after_round) {
+    return {action::finish_succeeded, "the workers succeeded"};
+  }
+  if (view.is_stopping) return {action::stop, "a stop was requested"};
+  if (view.is_node_bad) return {action::leave_job, "this node was called bad"};
+  if (view.after_round) {
+    return view.after_round->restart ? agent_step{action::restart, "the round ended"}
+                                     : agent_step{action::give_up, "no restart is allowed"};
+  }
+  if (view.workers == worker_state::healthy) return {action::watch, "the workers run"};
+  if (has_succeeded) return {action::wait_for_others, "the workers of this node succeeded"};
+  if (!view.is_reported) return {action::report_failure, "workers of this node failed"};
+  return {action::finish_failed, "the failure led to no further round"};
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/run/job_pause.hpp ----
 
 namespace elastic::detail {
 
@@ -18246,54 +18863,11 @@ class job_pause {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/round_agreement.hpp ----
-
-namespace elastic::detail {
-
-/// Checks a round that a rendezvous handler returned.
-/// @param backend  the handler's name
-/// Errors: `errc::rendezvous_state`; the message names the backend and the problem.
-ELASTIC_DECL void check_round(const rendezvous_round& round, const std::string& backend);
-
-/// What the agents of a round agree on over its store.
-struct round_agreement {
-  assigned_ranks ranks;
-  rendezvous_round::master_endpoint master;
-  /// Set for nodes that keep workers; it has the same ranks.
-  std::optional<epoch_agreement> epoch;
-  /// Where the workers of each node are, as reported by the node; empty: not asked for.
-  std::vector<std::string> places;
-};
-
-/// Returns what this node tells workers of other roles about its own, once it knows their ranks.
-/// Empty: nothing. May be called again in the same round.
-using place_source = std::function<std::string(const round_agreement&)>;
-
-/// Tells the other agents of a round about this node's workers; learns the workers' ranks and the
-/// address of their master.
-///
-/// It tries twice, since a connection left from the last round may have broken unnoticed. If the
-/// store is gone with its node, the round will end soon, and that is the error that matters. So the
-/// store's own error is thrown only after `limits::rendezvous_reconnect_timeout`.
-///
-/// @param mine    this node's workers
-/// @param self    what this node knows about the last epoch; empty: it does not replace ranks
-/// @param places  set if the job has other roles; must be set on all of its nodes or on none
-/// Errors: `errc::rendezvous_timeout` if a node has not answered within the round's
-/// `exchange_timeout`; those of `exchange_ranks`. Cancellation: all types; values that were written
-/// stay in the store.
-ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
-                                                  rendezvous_round round, role_info mine,
-                                                  std::optional<node_epoch> self = std::nullopt,
-                                                  place_source places = {});
-
-}  // namespace elastic::detail
-
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/agent/detail/run_files.hpp ----
+// ---- elastic/agent/detail/run/run_files.hpp ----
 
 namespace elastic::detail {
 
@@ -18339,10 +18913,6 @@ class run_files {
 };
 
 }  // namespace elastic::detail
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
 // ---- elastic/base/detail/mailbox.hpp ----
 
@@ -18392,7 +18962,7 @@ class mailbox {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/worker_orders.hpp ----
+// ---- elastic/agent/detail/workers/worker_orders.hpp ----
 
 namespace elastic::detail {
 
@@ -18424,6 +18994,7 @@ class worker_orders {
   /// Asks the workers to save a checkpoint, and logs the outcome.
   /// Cancellation: all types; workers that were asked may still save.
   ELASTIC_DECL task<job_command::outcome> save(duration timeout);
+  bool is_saving() const { return is_saving_; }
 
  private:
   /// A request, and the command that waits for its outcome (null: none).
@@ -18443,11 +19014,12 @@ class worker_orders {
   const logger& log_;
   mailbox<order> requests_;
   mailbox<std::shared_ptr<pending_command>> inspections_;
+  bool is_saving_ = false;
 };
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/worker_stop.hpp ----
+// ---- elastic/agent/detail/workers/worker_stop.hpp ----
 
 namespace elastic::detail {
 
@@ -18493,20 +19065,21 @@ class worker_stop {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/agent_run.hpp ----
+// ---- elastic/agent/detail/run/worker_run.hpp ----
 
 namespace elastic::detail {
 
-/// One run of an agent, from its first round to its end. Everything runs on its strand.
-class agent_run {
+/// The run of the workers of a node, as far as it is the same for a world of workers and for
+/// replicas: what it consists of, how it begins and ends, and the requests that need no decision.
+///
+/// Thread-safety: its strand.
+class worker_run {
  public:
-  /// @param context  the members that the caller knows: strand, executor, commands
-  ELASTIC_DECL agent_run(agent_part::context context, const worker_spec& spec,
-                         rendezvous_factory rendezvous, agent_services services, std::string notice,
-                         std::string meeting, bool job_may_grow);
+  worker_run(const worker_run&) = delete;
+  worker_run& operator=(const worker_run&) = delete;
 
-  agent_run(const agent_run&) = delete;
-  agent_run& operator=(const agent_run&) = delete;
+  /// Runs the workers to their end. Then none is left.
+  task<run_result> run() { return with_cleanup(run_to_end(), parts_->close()); }
 
   /// Passes a signal on to the workers. Between two attempts there is none, and the signal is lost.
   ELASTIC_DECL void take(const signal_request& request);
@@ -18514,24 +19087,99 @@ class agent_run {
   /// Sends a signal to one worker, which may be on another node.
   ELASTIC_DECL void take(const rank_signal_request& request);
 
+  /// Takes a stop request. The first one wakes the coroutine that carries it out.
+  ELASTIC_DECL void take(const stop_request& request);
+
+ protected:
+  /// @param context   the members that the caller knows: strand, executor, commands, signal,
+  ///                  and what the workers are
+  /// @param services  complete
+  /// @param backend   what the workers meet by, for the journal
+  ELASTIC_DECL worker_run(agent_part::context context, worker_spec spec, agent_services services,
+                          std::string run_id, std::string backend);
+  ~worker_run() = default;
+
+  /// Runs the workers, and keeps the result. Errors: the run fails with them.
+  virtual task<void> live(std::optional<run_result>& result) = 0;
+
+  /// Called when a stop has been requested.
+  /// @param kills  the workers have been killed at once
+  virtual void on_stop(const stop_request& request, bool kills) = 0;
+
+  /// The usual way to stop workers.
+  stop_plan usual_stop() const { return {SIGTERM, spec_.shutdown_timeout, spec_.signal_scope}; }
+
+  /// On preemption, lets the workers save a checkpoint before they are stopped. A second stop
+  /// request kills the workers, which ends the wait.
+  ELASTIC_DECL task<void> save_before_stop();
+
+  ELASTIC_DECL run_result make_result(worker_state state, std::string reason) const;
+  /// The result of a run that ended by the request to stop it.
+  ELASTIC_DECL run_result stopped_result() const;
+
+  const worker_spec spec_;
+  const std::string run_id_;
+  const std::string backend_;
+  const asio::any_io_executor strand_;
+  /// Never null.
+  const std::shared_ptr<agent_parts> parts_;
+  const agent_services services_;
+  const logger& log_;
+  time_source& time_;
+  run_files files_;
+  worker_group group_;
+  agent_journal journal_;
+  agent_telemetry telemetry_;
+  worker_stop stop_;
+  worker_orders orders_;
+  /// How often workers had failed when those of the last attempt were started; how often a replica
+  /// was started again.
+  int restarts_ = 0;
+
+ private:
+  ELASTIC_DECL task<run_result> run_to_end();
+  ELASTIC_DECL std::string name_of(const worker_group::worker& entry) const;
+  ELASTIC_DECL std::string effect_of(const stop_request& request, bool kills) const;
+  ELASTIC_DECL void report(const run_result& result);
+
+  /// What a worker is to its users: a rank of a world, or a replica.
+  const bool has_world_;
+};
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
+
+// ---- elastic/agent/detail/run/agent_run.hpp ----
+
+namespace elastic::detail {
+
+/// One run of an agent, from its first round to its end. Everything runs on its strand.
+class agent_run final : public worker_run {
+ public:
+  /// @param context  the members that the caller knows: strand, executor, commands, signal
+  ELASTIC_DECL agent_run(agent_part::context context, worker_spec spec,
+                         rendezvous_factory rendezvous, agent_services services, std::string notice,
+                         std::string meeting, bool job_may_grow);
+
+  using worker_run::take;
+
   /// Queues a request to the workers over the control channel.
   void take(const worker_request& request) { orders_.push(request); }
 
   ELASTIC_DECL void take(const std::shared_ptr<pending_command>& pending);
 
-  /// Takes a stop request. The first one wakes the coroutine that carries it out.
-  ELASTIC_DECL void take(const stop_request& request);
-
-  /// Runs the job on this node to its end. Then no worker is left, and the node has left the
-  /// rendezvous.
-  task<run_result> run() { return with_cleanup(run_to_end(), parts_->close()); }
-
  private:
   /// The first part of the agent: the agent itself.
   class own_part;
 
-  ELASTIC_DECL std::shared_ptr<agent_parts> make_parts(agent_part::context context,
-                                                       const agent_services& services);
+  ELASTIC_DECL task<void> live(std::optional<run_result>& result) override;
+  ELASTIC_DECL void on_stop(const stop_request& request, bool kills) override;
+  // The services with the run's own part first: the journal has a step before what other parts
+  // record because of it.
+  ELASTIC_DECL static agent_services with_own_part(agent_services services, agent_run& self);
 
   /// One attempt, from the round that it belongs to. Each round has a new one.
   struct attempt {
@@ -18559,7 +19207,6 @@ class agent_run {
 
   // ---- the loop ---------------------------------------------------------------------------------
 
-  ELASTIC_DECL task<run_result> run_to_end();
   ELASTIC_DECL task<run_result> run_to_stop();
   ELASTIC_DECL task<run_result> run_attempts();
   ELASTIC_DECL task<void> kill_at_fence();
@@ -18616,10 +19263,9 @@ class agent_run {
 
   // ---- stopping ---------------------------------------------------------------------------------
 
-  ELASTIC_DECL stop_plan usual_stop() const;
+  ELASTIC_DECL stop_plan stop_in_time() const;
   ELASTIC_DECL task<void> stop_usually();
   ELASTIC_DECL task<void> stop_workers(stop_plan plan);
-  ELASTIC_DECL task<void> save_before_stop(int signal);
 
   // ---- ending the job ---------------------------------------------------------------------------
 
@@ -18631,29 +19277,18 @@ class agent_run {
   ELASTIC_DECL task<run_result> leave_job();
   ELASTIC_DECL void exclude_node(const std::string& reason);
   ELASTIC_DECL run_result finish(worker_state state, std::string reason);
+  ELASTIC_DECL run_result complete(run_result result);
   ELASTIC_DECL task<void> leave_rendezvous();
   ELASTIC_DECL task<void> run_and_log(task<void> step);
-  ELASTIC_DECL void report(const run_result& result);
 
-  const worker_spec& spec_;
-  std::string notice_;
-  std::string meeting_;
+  std::string startup_warning_;
+  std::string waiting_hint_;
   rendezvous_factory factory_;
   /// Until the first round, this is the handler that is being tried, or null.
   std::shared_ptr<rendezvous_handler> rendezvous_;
   const bool job_may_grow_;
-  asio::any_io_executor strand_;
-  /// Never null.
-  std::shared_ptr<agent_parts> parts_;
-  agent_services services_;
   /// Totals of all attempts; nothing is counted unless a part starts workers.
   worker_starts starts_;
-  const logger& log_;
-  time_source& time_;
-  run_files files_;
-  worker_group group_;
-  agent_journal journal_;
-  agent_telemetry telemetry_;
   job_pause pause_;
   /// A pause that was requested between two epochs.
   std::shared_ptr<pending_command> pause_for_epoch_;
@@ -18663,10 +19298,6 @@ class agent_run {
   /// Empty before the first round and after the last.
   std::optional<attempt> attempt_;
   epoch_record epochs_;
-  worker_stop stop_;
-  worker_orders orders_;
-  /// How often workers had failed when those of the last attempt were started.
-  int restarts_ = 0;
   /// Workers were started that `kill_at_fence` does not know yet.
   event_flag started_;
   /// The workers that were started last were killed at the fence.
@@ -18687,7 +19318,7 @@ class agent_run {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/agent/detail/command_reply.hpp ----
+// ---- elastic/agent/detail/run/command_reply.hpp ----
 
 namespace elastic::detail {
 
@@ -18731,7 +19362,7 @@ inline task<job_command::outcome> command_by_inbox(job_command command,
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/inbox_service.hpp ----
+// ---- elastic/agent/detail/run/inbox_service.hpp ----
 
 namespace elastic::detail {
 
@@ -18803,7 +19434,7 @@ inline task<run_result> serve_agent(agent_part::context context,
   const asio::any_io_executor strand = context.strand;
   local_agent::options& options = pending->options;
   agent_services services = complete(std::move(options.services), strand);
-  const auto run = new_shared<agent_run>(std::move(context), options.workers,
+  const auto run = new_shared<agent_run>(std::move(context), std::move(options.workers),
                                          std::move(options.rendezvous), std::move(services),
                                          std::move(options.notice), std::move(options.meeting),
                                          options.job_may_grow);
@@ -19141,59 +19772,6 @@ ELASTIC_DECL std::string log_layout::shared_file(const char* name) const {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/process/detail/impl/line_head.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::string time_text(wall_time moment) {
-  const auto whole = std::chrono::floor<std::chrono::seconds>(moment);
-  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(moment) - whole;
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(whole);
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
-                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-                     milliseconds.count());
-}
-
-ELASTIC_DECL line_head& line_head::add_text(std::string_view text) {
-  if (text.empty()) return *this;
-  if (pieces_.empty() || pieces_.back().what != piece::kind::text) {
-    pieces_.push_back({piece::kind::text, {}});
-  }
-  pieces_.back().text += text;
-  return *this;
-}
-
-ELASTIC_DECL line_head& line_head::add_time() {
-  pieces_.push_back({piece::kind::time, {}});
-  return *this;
-}
-
-ELASTIC_DECL line_head& line_head::add_pid() {
-  pieces_.push_back({piece::kind::pid, {}});
-  return *this;
-}
-
-ELASTIC_DECL bool line_head::has_time() const {
-  return std::any_of(pieces_.begin(), pieces_.end(),
-                     [](const piece& part) { return part.what == piece::kind::time; });
-}
-
-ELASTIC_DECL std::string line_head::text(pid_t pid, wall_time moment) const {
-  std::string whole;
-  for (const piece& part : pieces_) {
-    switch (part.what) {
-      case piece::kind::text: whole += part.text; break;
-      case piece::kind::time: whole += time_text(moment); break;
-      case piece::kind::pid: whole += std::to_string(pid); break;
-    }
-  }
-  return whole;
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/process/impl/stdio.ipp ----
 
 namespace elastic::detail {
@@ -19263,7 +19841,7 @@ ELASTIC_DECL task<opened_stream> open_stream_on_thread(output_plan plan, const s
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/agent/detail/default_logs_specs.hpp ----
+// ---- elastic/agent/detail/workers/default_logs_specs.hpp ----
 
 namespace elastic::detail {
 
@@ -19341,8 +19919,6 @@ ELASTIC_DECL task<std::vector<std::string>> gather(std::shared_ptr<store> agents
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
 // ---- elastic/agent/impl/rank_exchange.ipp ----
-
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 
@@ -19592,230 +20168,163 @@ ELASTIC_DECL duration restart_ledger::delay() const {
 
 }  // namespace elastic
 
-// ---- elastic/agent/detail/impl/attempt_verdict.ipp ----
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 2 || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/base/detail/stable_order.hpp ----
+
+#include <numeric>
 
 namespace elastic::detail {
 
-ELASTIC_DECL attempt_verdict judge(const attempt_tally& tally) {
-  if (tally.succeeded == tally.workers) {
-    return {worker_state::succeeded, "all workers ended with success"};
-  }
-  if (tally.has_failure) return {worker_state::failed, "a worker failed"};
-  if (tally.is_node_bad) return {worker_state::failed, "a worker said that this node is bad"};
-  if (tally.is_stopping && tally.ended == tally.workers) {
-    return {worker_state::stopped, "all workers ended after they were asked to"};
-  }
-  return {worker_state::healthy, "workers run"};
+/// Sorts stably. `std::stable_sort` of libstdc++ 12 calls a function that clang rejects as
+/// deprecated.
+template <class T, class Less>
+void sort_stably(std::vector<T>& items, Less less) {
+  std::vector<std::size_t> order(items.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t left, std::size_t right) {
+    if (less(items[left], items[right])) return true;
+    return !less(items[right], items[left]) && left < right;
+  });
+  std::vector<T> sorted;
+  sorted.reserve(items.size());
+  for (const std::size_t index : order) sorted.push_back(std::move(items[index]));
+  items = std::move(sorted);
 }
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/impl/agent_parts.ipp ----
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
+
+// ---- elastic/agent/detail/rounds/rejoin_machine.ipp ----
+
+#include <numeric>
+#include <tuple>
 
 namespace elastic::detail {
 
-/// Runs tasks at once until all have ended, or one has failed.
-inline task<void> run_all(std::vector<task<void>> tasks) {
-  if (tasks.empty()) co_return;
-  const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const std::size_t count = tasks.size();
-  const concurrent_outcome outcome =
-      co_await run_concurrently(executor, count, cancelled_by::first_failure, std::move(tasks));
-  for (const std::size_t place : outcome.order) {
-    if (outcome.failures[place]) std::rethrow_exception(outcome.failures[place]);
+ELASTIC_DECL bool can_stay(const survivor_facts& worker) {
+  return worker.runs && worker.sent_survive && !worker.has_finished;
+}
+
+ELASTIC_DECL std::string obstacle_to(const epoch_end& end) {
+  if (end.is_pause) return "the job pauses";
+  for (const survivor_facts& worker : end.workers) {
+    if (worker.has_finished) return fmt::format("rank {} has finished its work", worker.rank);
   }
-}
-
-ELASTIC_DECL std::shared_ptr<process_launcher> agent_parts::wrap(
-    std::shared_ptr<process_launcher> inner) {
-  for (const auto& part : parts_) inner = part->wrap(std::move(inner));
-  return inner;
-}
-
-// ---- before workers run -------------------------------------------------------------------------
-
-ELASTIC_DECL duration agent_parts::join_delay() {
-  duration longest = duration::zero();
-  for (const auto& part : parts_) longest = std::max(longest, part->join_delay());
-  return longest;
-}
-
-ELASTIC_DECL duration agent_parts::stop_delay(const rendezvous_change& change) {
-  duration longest = duration::zero();
-  for (const auto& part : parts_) longest = std::max(longest, part->stop_delay(change));
-  return longest;
-}
-
-ELASTIC_DECL task<void> agent_parts::until_ready() {
-  std::vector<task<void>> waits;
-  for (const auto& part : parts_) waits.push_back(part->until_ready());
-  return run_all(std::move(waits));
-}
-
-ELASTIC_DECL task<void> agent_parts::prepare_attempt() {
-  std::vector<task<void>> preparations;
-  for (const auto& part : parts_) preparations.push_back(part->prepare_attempt());
-  return run_all(std::move(preparations));
-}
-
-ELASTIC_DECL task<void> agent_parts::agree(rendezvous_round round, assigned_ranks ranks) {
-  for (const auto& part : parts_) {
-    task<void> agreeing = part->agree(round, ranks);
-    co_await std::move(agreeing);
-  }
-}
-
-ELASTIC_DECL void agent_parts::begin_attempt(const rendezvous_round& round) {
-  for (const auto& part : parts_) part->begin_attempt(round);
-}
-
-ELASTIC_DECL void agent_parts::begin_replacement(const rendezvous_round& round) {
-  for (const auto& part : parts_) part->begin_replacement(round);
-}
-
-ELASTIC_DECL void agent_parts::change_environment(const worker_identity& worker,
-                                                  environment_map& variables) {
-  for (const auto& part : parts_) part->change_environment(worker, variables);
-}
-
-ELASTIC_DECL int agent_parts::passed_descriptor(int local_rank) {
-  int descriptor = -1;
-  for (const auto& part : parts_) {
-    if (descriptor < 0) descriptor = part->passed_descriptor(local_rank);
-  }
-  return descriptor;
-}
-
-ELASTIC_DECL std::optional<worker_starts> agent_parts::starts() const {
-  std::optional<worker_starts> counted;
-  for (const auto& part : parts_) {
-    if (!counted) counted = part->starts();
-  }
-  return counted;
-}
-
-// ---- while workers run --------------------------------------------------------------------------
-
-ELASTIC_DECL void agent_parts::started(const agent_part::started_workers& start) {
-  tell([&](agent_part& part) { part.started(start); });
-}
-
-ELASTIC_DECL void agent_parts::progressed(const worker_progress& made) {
-  tell([&](agent_part& part) { part.progressed(made); });
-}
-
-ELASTIC_DECL void agent_parts::hung(const agent_part::hung_worker& worker) {
-  tell([&](agent_part& part) { part.hung(worker); });
-}
-
-ELASTIC_DECL void agent_parts::prepared() {
-  for (const auto& part : parts_) part->prepared();
-}
-
-ELASTIC_DECL task<void> agent_parts::beside_workers(bool may_restart) {
-  std::vector<task<void>> works;
-  for (const auto& part : parts_) works.push_back(part->beside_workers(may_restart));
-  return run_all(std::move(works));
-}
-
-ELASTIC_DECL task<job_command::outcome> agent_parts::carry_out(job_command command) {
-  for (const auto& part : parts_) {
-    task<std::optional<job_command::outcome>> work = part->carry_out(command);
-    std::optional<job_command::outcome> outcome = co_await std::move(work);
-    if (outcome) co_return std::move(*outcome);
-  }
-  job_command::outcome outcome;
-  outcome.text = "this program does not inspect its workers";
-  co_return outcome;
-}
-
-// ---- when an attempt ends -----------------------------------------------------------------------
-
-ELASTIC_DECL bool agent_parts::looks_last() const {
-  return std::any_of(parts_.begin(), parts_.end(),
-                     [](const auto& part) { return part->looks_last(); });
-}
-
-ELASTIC_DECL task<std::string> agent_parts::last_look() {
-  for (const auto& part : parts_) {
-    if (!part->looks_last()) continue;
-    task<std::string> looking = part->last_look();
-    std::string found = co_await std::move(looking);
-    if (!found.empty()) co_return found;
-  }
-  co_return std::string();
-}
-
-ELASTIC_DECL void agent_parts::end_attempt() {
-  for (const auto& part : parts_) part->end_attempt();
-}
-
-ELASTIC_DECL task<void> agent_parts::end() { return run_backwards(&agent_part::end); }
-
-ELASTIC_DECL task<void> agent_parts::close() { return run_backwards(&agent_part::close); }
-
-ELASTIC_DECL task<void> agent_parts::run_backwards(task<void> (agent_part::*function)()) {
-  for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
-    try {
-      task<void> ending = ((**part).*function)();
-      co_await std::move(ending);
-    } catch (const std::exception& failure) {
-      log_.warning("a part of the agent did not end in order: {}", failure.what());
-    } catch (...) {
-      log_.warning("a part of the agent did not end in order");
+  for (const survivor_facts& worker : end.workers) {
+    if (!worker.sent_survive && !end.had_survivors) {
+      return fmt::format("rank {} has not said that it can rejoin", worker.rank);
     }
   }
+  return {};
 }
 
-// ---- how they are made --------------------------------------------------------------------------
-
-ELASTIC_DECL std::shared_ptr<agent_parts> make_agent_parts(const agent_services& services,
-                                                           agent_part::context context,
-                                                           std::string run_id,
-                                                           worker_group& group) {
-  auto parts = new_shared<agent_parts>(services.log);
-  context.launcher = services.launcher;
-  context.time = services.time;
-  context.log = services.log;
-  context.journal = services.journal;
-  // A part may outlive the run, and with it the group.
-  const std::weak_ptr<agent_parts> alive = parts;
-  context.first_workers = [alive, &group, run_id = std::move(run_id)] {
-    return alive.expired() ? std::vector<process_spec>() : group.expected_processes(run_id);
-  };
-  context.workers = [alive, &group] {
-    return alive.expired() ? std::vector<agent_part::attempt_worker>() : group.attempt_workers();
-  };
-  context.end_hung = [alive, &group](int local_rank, const std::string& reason) {
-    if (!alive.expired()) group.end_hung(local_rank, reason);
-  };
-  context.process_ended = [alive, &group](const exit_status& end) {
-    if (!alive.expired() && end.signal() == SIGKILL) group.forgive_oom_kill();
-  };
-  for (const auto& [name, make] : services.parts) {
-    parts->add(required(make(context), fmt::format("the part {} of an agent", name)));
+ELASTIC_DECL rejoin_step decide_rejoin(const epoch_end& end) {
+  using action = rejoin_step::action;
+  std::string obstacle = obstacle_to(end);
+  if (!obstacle.empty()) return {action::restart_all, std::move(obstacle)};
+  rejoin_step step{action::meet, "every worker has left the epoch"};
+  for (const survivor_facts& worker : end.workers) {
+    if (!can_stay(worker) || (worker.is_ready && worker.has_channel)) continue;
+    if (worker.is_overdue) {
+      return {action::restart_all,
+              fmt::format("rank {} {}", worker.rank,
+                          worker.has_channel ? "did not leave its epoch in time"
+                                             : "has lost its control channel")};
+    }
+    // Waits, since a worker's connection often closes before the agent sees that the worker ended.
+    if (step.what == action::wait) continue;
+    step = {action::wait, fmt::format("rank {} leaves", worker.rank)};
   }
-  return parts;
+  return step;
 }
 
-ELASTIC_DECL agent_part::context part_context(asio::any_io_executor strand,
-                                              asio::any_io_executor executor,
-                                              std::shared_ptr<request_inbox> inbox) {
-  agent_part::context context;
-  context.strand = std::move(strand);
-  context.executor = std::move(executor);
-  context.commands = [inbox](job_command command) {
-    return command_by_inbox(std::move(command), inbox);
-  };
-  context.signal = [inbox = std::move(inbox)](int rank, int number, std::string reason) {
-    inbox->push(rank_signal_request{rank, number, std::move(reason)});
-  };
-  return context;
+ELASTIC_DECL time_point rejoin_deadline(time_point epoch_end, std::optional<time_point> asked_at,
+                                        duration timeout) {
+  if (asked_at) return deadline_after(std::max(epoch_end, *asked_at), timeout);
+  constexpr duration most = duration::max() / rejoin_patience;
+  return deadline_after(epoch_end, rejoin_patience * std::min(timeout, most));
 }
 
-ELASTIC_DECL agent_services wrap_launcher(agent_services services, agent_parts& parts) {
-  services.launcher = parts.wrap(std::move(services.launcher));
-  return services;
+ELASTIC_DECL ask_answer decide_ask(bool round_ends, std::optional<int> has_finished,
+                                   bool is_overdue) {
+  if (has_finished) return ask_answer::no_change;
+  if (round_ends) return ask_answer::change;
+  return is_overdue ? ask_answer::no_change : ask_answer::wait;
+}
+
+ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes) {
+  const auto count = static_cast<int>(nodes.size());
+  std::vector<std::size_t> order(nodes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  // If two nodes claim the same rank, the one with the newer epoch gets it.
+  sort_stably(order, [&](std::size_t left, std::size_t right) {
+    const node_epoch& one = nodes[left];
+    const node_epoch& other = nodes[right];
+    return std::tie(other.term, other.round, one.place) <
+           std::tie(one.term, one.round, other.place);
+  });
+  std::vector<int> places(nodes.size(), -1);
+  std::vector<bool> is_taken(nodes.size());
+  const auto take = [&](std::size_t node, int place) {
+    places[node] = place;
+    is_taken[static_cast<std::size_t>(place)] = true;
+  };
+  for (const std::size_t node : order) {
+    const int place = nodes[node].place;
+    if (place < 0 || place >= count || is_taken[static_cast<std::size_t>(place)]) continue;
+    take(node, place);
+  }
+  const auto next_free = [&] {
+    return static_cast<int>(std::find(is_taken.begin(), is_taken.end(), false) - is_taken.begin());
+  };
+  // Nodes that were in the job choose before newcomers.
+  for (const bool is_newcomer : {false, true}) {
+    for (const std::size_t node : order) {
+      if (places[node] < 0 && (nodes[node].place < 0) == is_newcomer) take(node, next_free());
+    }
+  }
+  return places;
+}
+
+/// Whether a node took part in the last epoch of these nodes. If it did not, its obstacle is out of
+/// date, for example that its workers were killed at a fence, and no longer prevents anything.
+inline bool was_in_last_epoch(const node_epoch& node, const std::vector<node_epoch>& nodes) {
+  return std::none_of(nodes.begin(), nodes.end(), [&](const node_epoch& other) {
+    return std::tie(node.term, node.round) < std::tie(other.term, other.round);
+  });
+}
+
+ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool may_move) {
+  epoch_plan plan;
+  plan.places.resize(nodes.size());
+  std::iota(plan.places.begin(), plan.places.end(), 0);
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    if (nodes[node].replaces) continue;
+    plan.reason = fmt::format(
+        "node {} of the round does not replace ranks: it is one of torchrun, or one without "
+        "on_failure replace",
+        node);
+    return plan;
+  }
+  plan.is_possible = true;
+  for (const node_epoch& node : nodes) {
+    if (node.obstacle.empty() || !was_in_last_epoch(node, nodes)) continue;
+    plan.reason = node.obstacle;
+    return plan;
+  }
+  plan.keeps_survivors = std::any_of(nodes.begin(), nodes.end(),
+                                     [](const node_epoch& node) { return node.survivors > 0; });
+  if (plan.keeps_survivors && may_move) plan.places = keep_places(nodes);
+  const bool had_epoch = std::any_of(nodes.begin(), nodes.end(),
+                                     [](const node_epoch& node) { return node.round >= 0; });
+  if (!plan.keeps_survivors && had_epoch) plan.reason = "no worker of the last epoch is left";
+  return plan;
 }
 
 }  // namespace elastic::detail
@@ -19824,7 +20333,7 @@ ELASTIC_DECL agent_services wrap_launcher(agent_services services, agent_parts& 
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/base/detail/impl/waiters.ipp ----
+// ---- elastic/base/detail/waiters.ipp ----
 
 namespace elastic::detail {
 
@@ -19976,7 +20485,913 @@ ELASTIC_DECL task<void> event_flag::wait() {
 
 }  // namespace elastic
 
-// ---- elastic/base/detail/impl/mount_table.ipp ----
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/base/detail/asio_local.hpp ----
+
+#if defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#else
+#include <asio/generic/stream_protocol.hpp>
+#include <asio/local/stream_protocol.hpp>
+#endif
+
+// ---- elastic/control/detail/control_message.hpp ----
+
+namespace elastic::detail {
+
+using worker_messages::worker_message;
+
+/// The message as a line, including the line end; at most `limits::control_line_bytes`: a JSON
+/// object whose "kind" is the name of the struct. Long texts and names are cut; metrics that make
+/// the line too long are left out.
+/// Errors: `errc::invalid_argument` if the environment of `rejoin` does not fit into a line.
+ELASTIC_DECL std::string to_line(const worker_message& message);
+ELASTIC_DECL std::string to_line(const control_messages::agent_message& message);
+
+/// Parses a worker's line without its end.
+/// Errors: `errc::protocol_violation`, with the problem and what is allowed.
+ELASTIC_DECL worker_message parse_worker_message(std::string_view line);
+
+/// Parses an agent's line; empty if the kind is unknown: newer agents may send more kinds.
+/// Errors: `errc::protocol_violation`, with the problem.
+ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
+    std::string_view line);
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/control/detail/worker_liveness.hpp ----
+
+namespace elastic::detail {
+
+/// Learns time-outs: the longest observed time, times a factor.
+///
+/// It needs at least `enough` observations. All workers and attempts of a node share one object: a
+/// duration that occurred in one is normal in the others.
+class learned_timeouts {
+ public:
+  static constexpr int enough = 5;
+  ELASTIC_DECL explicit learned_timeouts(const liveness_settings& settings = {});
+  ELASTIC_DECL void observe(const std::string& name, duration took);
+
+  /// Empty if there are too few observations.
+  ELASTIC_DECL std::optional<duration> of(const std::string& name) const;
+
+ private:
+  struct record {
+    int count = 0;
+    duration longest{};
+  };
+
+  double factor_;
+  duration least_;
+  std::map<std::string, record> seen_;
+};
+
+/// Why a worker counts as hung, and the signal that ends it.
+struct liveness_verdict {
+  /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
+  std::string reason;
+  /// The signal for it: SIGKILL, unless a timer of PyTorch's client named another.
+  int signal = SIGKILL;
+};
+
+/// Judges by heartbeats, sections and timers whether one worker is hung. Pure: it takes events and
+/// the time, and returns the verdict and the time of the next check.
+///
+/// - **Heartbeats.** After the first one, the next is due within the worker's own time-out, else
+///   that of the settings, else the learned one; without any of the three, none is due. After the
+///   first heartbeat, the beginning and the end of a section count as heartbeats, too.
+/// - **Sections.** A section with a time-out, its own or a learned one, must end in that time; no
+///   heartbeat is due meanwhile. Other sections only show where a worker hangs.
+/// - **Timers** are independent of these. Arming a timer again restarts it.
+///
+/// Nothing is due while the worker is paused: all clocks stand still.
+class worker_liveness {
+ public:
+  /// `learned` must outlive this.
+  ELASTIC_DECL worker_liveness(const liveness_settings& settings, learned_timeouts& learned);
+
+  /// Notes that the worker runs; forgets everything about an earlier one.
+  ELASTIC_DECL void start(time_point now);
+
+  /// Ends the watch: the worker ended, or asked for no further watching.
+  void end() { running_ = false; }
+
+  ELASTIC_DECL void beat(time_point now, std::optional<duration> timeout = std::nullopt);
+
+  /// Result: false if too many sections are open already.
+  ELASTIC_DECL bool enter(time_point now, const std::string& name, std::optional<duration> timeout);
+
+  /// Does nothing if the section is not open.
+  ELASTIC_DECL void leave(time_point now, const std::string& name);
+
+  /// Result: false if too many timers are armed already.
+  ELASTIC_DECL bool arm(time_point now, const std::string& name, duration after,
+                        int signal = SIGKILL);
+
+  void release(const std::string& name) { timers_.erase(name); }
+
+  ELASTIC_DECL void pause(time_point now);
+  ELASTIC_DECL void resume(time_point now);
+
+  /// Restarts every time-out that is running: the watch itself stood still (the machine was
+  /// suspended), so others may have, too.
+  ELASTIC_DECL void renew(time_point now);
+
+  /// When to judge again; `time_point::max()` if nothing is due.
+  time_point next_expiry() const { return first_due().time; }
+
+  /// Empty while the worker is in time.
+  ELASTIC_DECL std::optional<liveness_verdict> judge(time_point now) const;
+
+  /// "12.3 s"; "10 s" for whole seconds.
+  ELASTIC_DECL static std::string text_of(duration span);
+
+ private:
+  // Moves all times by `span`, for which the clocks stood still.
+  ELASTIC_DECL void shift(duration span);
+
+  struct section {
+    std::string name;
+    time_point entered;
+    std::optional<duration> timeout;
+  };
+  struct timer {
+    time_point expiry;
+    duration after{};
+    int signal = SIGKILL;
+  };
+  /// The item that is due first.
+  struct due {
+    enum class kind { first_heartbeat, heartbeat, section, timer };
+    time_point time = time_point::max();
+    kind what = kind::heartbeat;
+    const worker_liveness::section* section = nullptr;
+    const std::string* timer_name = nullptr;
+    const timer* armed = nullptr;
+  };
+
+  static constexpr const char* beats_name = "heartbeat";
+  static std::string section_name(const std::string& name) { return "section " + name; }
+
+  ELASTIC_DECL std::vector<section>::iterator find_section(const std::string& name);
+
+  // Whether a section with a time-out is open, which replaces heartbeats.
+  ELASTIC_DECL bool awaits_section() const;
+  ELASTIC_DECL void sign_of_life(time_point now);
+  ELASTIC_DECL std::optional<duration> beat_timeout() const;
+  ELASTIC_DECL std::string where() const;
+  ELASTIC_DECL due first_due() const;
+
+  liveness_settings settings_;
+  learned_timeouts* learned_;
+  bool running_ = false;
+  time_point started_{};
+  /// When the last heartbeat arrived, or a message that counts as one.
+  std::optional<time_point> last_sign_;
+  std::optional<duration> own_timeout_;
+  std::vector<section> sections_;
+  std::map<std::string, timer> timers_;
+  std::optional<time_point> paused_;
+};
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/control/detail/channel_attempt.hpp ----
+
+namespace elastic::detail {
+
+/// A connection of a worker, or of a client that has not sent hello yet.
+struct channel_connection {
+  ELASTIC_DECL explicit channel_connection(asio::local::stream_protocol::socket accepted);
+  asio::local::stream_protocol::socket peer;
+  std::optional<int> worker;
+  bool checkpoints = false;
+  /// The worker sent `survive`.
+  bool survives = false;
+  /// The revision in an unanswered `await_roles`; empty: there is none.
+  std::optional<std::int64_t> seen_roles;
+  bool is_closed = false;
+  /// The worker has closed its end.
+  bool has_ended = false;
+  line_intake lines;
+};
+
+/// The state of one worker.
+struct watched_worker {
+  ELASTIC_DECL watched_worker(const liveness_settings& settings, learned_timeouts& learned);
+  worker_liveness liveness;
+  bool running = false;
+  bool said_bye = false;
+};
+
+/// A checkpoint that was asked for.
+struct checkpoint_question {
+  explicit checkpoint_question(asio::any_io_executor strand) : answered(std::move(strand)) {}
+  std::int64_t id = 0;
+  std::set<int> waiting;
+  checkpoint_outcome outcome;
+  event_flag answered;
+  ELASTIC_DECL void settle(int local_rank, const std::string& problem);
+};
+
+/// The control channel and the watch during one attempt; used only by `worker_channels`. Shared
+/// with its coroutines, which may briefly outlive it.
+struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
+  using socket = asio::local::stream_protocol::socket;
+  using connection = channel_connection;
+  using connection_pointer = std::shared_ptr<connection>;
+  using place = watched_worker;
+  using question = checkpoint_question;
+  using self_pointer = std::shared_ptr<channel_attempt>;
+  ELASTIC_DECL channel_attempt(asio::any_io_executor executor,
+                               const worker_channels::options& chosen,
+                               std::shared_ptr<learned_timeouts> shared, int workers);
+
+  asio::any_io_executor strand;
+  worker_channels::options options;
+  std::shared_ptr<learned_timeouts> learned;
+  std::vector<place> places;
+  asio::local::stream_protocol::acceptor acceptor;
+  std::string address;
+  asio::posix::stream_descriptor timer_file;
+  std::string timer_path;
+  bool made_timer_file = false;
+  std::list<connection_pointer> connections;
+  std::list<std::shared_ptr<question>> questions;
+  std::int64_t last_question = 0;
+  int complaints = 0;
+  event_flag closing;
+  task_group tasks;
+  // Wakes the watch, which runs only while something is due.
+  event_flag changed;
+  bool is_watching = false;
+  time_point watched_until = time_point::max();
+
+  time_source& time() const { return *options.time; }
+  bool is_closing() const { return closing.is_set(); }
+
+  // ---- opening and closing --------------------------------------------------------------------
+
+  ELASTIC_DECL void listen();
+  ELASTIC_DECL void open_timer_file();
+  ELASTIC_DECL void shut();
+
+  // Runs `work` concurrently. An exception is logged after `problem` and ends nothing else.
+  ELASTIC_DECL void run(std::string problem, task<void> work);
+  ELASTIC_DECL static task<void> run_and_log(self_pointer attempt, std::string problem,
+                                             task<void> work);
+  ELASTIC_DECL task<void> rest_until(time_point when);
+
+  // ---- connections ----------------------------------------------------------------------------
+
+  template <class... Args>
+  void complain(fmt::format_string<Args...> text, Args&&... args) {
+    if (complaints >= limits::control_complaints) return;
+    ++complaints;
+    options.log.warning("{}{}", fmt::format(text, std::forward<Args>(args)...),
+                        complaints == limits::control_complaints
+                            ? "; more of this is not logged in this attempt"
+                            : "");
+  }
+
+  // Admits this user, root, and workers that have switched to another user.
+  ELASTIC_DECL bool may_enter(const ucred& peer) const;
+  ELASTIC_DECL void admit(socket accepted);
+  ELASTIC_DECL static void disconnect(connection& client);
+  ELASTIC_DECL void forget(const connection_pointer& client);
+  ELASTIC_DECL bool can_save(int local_rank) const;
+  ELASTIC_DECL bool survives(int local_rank) const;
+  // Sends a message to the connections that sent `survive`. Result: whether one accepted it.
+  ELASTIC_DECL bool send_survivor(int local_rank, const control_messages::agent_message& message);
+  ELASTIC_DECL static std::string name_of(const connection& client);
+
+  // Result: whether the socket accepted the line; a client that does not read is disconnected.
+  ELASTIC_DECL bool send(connection& client, const std::string& line);
+  ELASTIC_DECL void send_all(const control_messages::agent_message& message);
+  // Answers `await_roles` of the workers that know an earlier revision.
+  ELASTIC_DECL void tell_of_roles(std::int64_t revision);
+  ELASTIC_DECL void refuse(connection& client, const std::string& why);
+
+  // Result: how many lines it contained.
+  ELASTIC_DECL int take(connection& client, std::string_view bytes);
+  ELASTIC_DECL void take_line(connection& client, std::string_view line);
+
+  // ---- messages of workers --------------------------------------------------------------------
+
+  ELASTIC_DECL worker_liveness& liveness_of(const connection& client);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::hello& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::heartbeat& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::enter& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::leave& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::expires& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::release& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::progress&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::saved& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::not_saved& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::bye&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::survive&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::await_roles& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::ask&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::ready&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::finished&);
+  // Messages that are only for the caller.
+  void handle(connection&, const worker_messages::no_restart&) {}
+  void handle(connection&, const worker_messages::bad_node&) {}
+  void handle(connection&, const worker_messages::prepared&) {}
+  // Refuses a message about an epoch of a worker that did not send `survive`.
+  ELASTIC_DECL static void check_survives(const connection& client);
+  ELASTIC_DECL void answer(std::int64_t id, int local_rank, const std::string& problem);
+
+  // ---- PyTorch's timers -----------------------------------------------------------------------
+
+  ELASTIC_DECL void take_timer(std::string_view line);
+
+  // ---- watch ----------------------------------------------------------------------------------
+
+  // Errors: `errc::invalid_argument` if there is no such worker.
+  ELASTIC_DECL place& place_of(int local_rank);
+  ELASTIC_DECL void started(int local_rank);
+  ELASTIC_DECL void ended(int local_rank);
+  ELASTIC_DECL void pause();
+  ELASTIC_DECL void resume();
+
+  // Notes that something of this worker may be due earlier than known. If it is due later, the
+  // watch finds that out when it wakes, so a heartbeat restarts no timer.
+  ELASTIC_DECL void look_again(int local_rank);
+  ELASTIC_DECL time_point next_expiry() const;
+
+  // Reads what a worker has already sent, before anything is concluded from its silence or its end:
+  // its death is often seen before its last messages.
+  ELASTIC_DECL void drain_input(int local_rank);
+
+  // Accepts a connection, if one waits. Result: why none was accepted.
+  ELASTIC_DECL asio_error_code accept_one();
+
+  // Reads what has arrived, at most `most_pieces`. Nothing else reads from a connection, so no byte
+  // can be in a pending Asio operation meanwhile. Result: how many lines arrived.
+  ELASTIC_DECL int read_now(connection& client, int most_pieces);
+  ELASTIC_DECL void judge(time_point now);
+
+  // ---- background tasks -------------------------------------------------------------------------
+
+  ELASTIC_DECL static task<void> accept_all(self_pointer self);
+  ELASTIC_DECL static task<void> serve(self_pointer self, connection_pointer client);
+  ELASTIC_DECL static task<void> read_lines(self_pointer self, connection_pointer client);
+  ELASTIC_DECL static task<void> read_timers(self_pointer self);
+
+  // Restarts after an error, so that no worker hangs unnoticed.
+  ELASTIC_DECL static task<void> watch(self_pointer attempt);
+  ELASTIC_DECL static task<void> watch_while_due(self_pointer self);
+  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer self, duration timeout);
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/control/impl/worker_channels.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL worker_channels::worker_channels(asio::any_io_executor strand, options settings)
+    : strand_(std::move(strand)),
+      options_(std::move(settings)),
+      learned_(detail::new_shared<detail::learned_timeouts>(options_.liveness)) {
+  if (!options_.time) options_.time = detail::new_shared<system_time>();
+}
+
+ELASTIC_DECL void worker_channels::open(int workers) {
+  if (workers < 1 || workers > limits::local_world_size) {
+    throw error(errc::invalid_argument,
+                fmt::format("worker_channels::open: {} workers; 1 to {} are allowed", workers,
+                            limits::local_world_size));
+  }
+  abandon();
+  state_ = detail::new_shared<detail::channel_attempt>(strand_, options_, learned_, workers);
+  state_->listen();
+  state_->open_timer_file();
+}
+
+ELASTIC_DECL bool worker_channels::is_open() const { return state_ && !state_->is_closing(); }
+
+ELASTIC_DECL std::vector<std::pair<std::string, std::string>> worker_channels::environment() const {
+  std::vector<std::pair<std::string, std::string>> variables;
+  variables.emplace_back("ELASTIC_CONTROL", state_ ? state_->address : std::string());
+  // If the FIFO could not be created, the workers must not write to whatever file has its path.
+  if (options_.timer_file) {
+    const bool is_there = state_ && state_->made_timer_file;
+    variables.emplace_back("TORCHELASTIC_TIMER_FILE",
+                           is_there ? state_->timer_path : std::string());
+  }
+  return variables;
+}
+
+ELASTIC_DECL void worker_channels::started(int local_rank) {
+  if (state_) state_->started(local_rank);
+}
+
+ELASTIC_DECL void worker_channels::ended(int local_rank) {
+  if (state_) state_->ended(local_rank);
+}
+
+ELASTIC_DECL void worker_channels::rests(int local_rank) {
+  if (state_) state_->place_of(local_rank).liveness.end();
+}
+
+ELASTIC_DECL void worker_channels::catch_up() {
+  if (!is_open()) return;
+  for (std::size_t rank = 0; rank < state_->places.size(); ++rank) {
+    state_->drain_input(static_cast<int>(rank));
+  }
+}
+
+ELASTIC_DECL void worker_channels::pause() {
+  if (state_) state_->pause();
+}
+
+ELASTIC_DECL void worker_channels::resume() {
+  if (state_) state_->resume();
+}
+
+ELASTIC_DECL void worker_channels::announce_stop(duration grace) {
+  if (state_) state_->send_all(control_messages::agent_message(control_messages::stop{grace}));
+}
+
+ELASTIC_DECL void worker_channels::tell_of_roles(std::int64_t revision) {
+  if (is_open()) state_->tell_of_roles(revision);
+}
+
+ELASTIC_DECL bool worker_channels::survives(int local_rank) const {
+  return state_ && state_->survives(local_rank);
+}
+
+ELASTIC_DECL bool worker_channels::tell_survivor(int local_rank,
+                                                 const control_messages::agent_message& message) {
+  return state_ && state_->send_survivor(local_rank, message);
+}
+
+ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration timeout) & {
+  return detail::channel_attempt::ask_checkpoint(state_, timeout);
+}
+
+ELASTIC_DECL task<void> worker_channels::close() & {
+  const std::shared_ptr<detail::channel_attempt> state = state_;
+  if (!state) co_return;
+  state->shut();
+  co_await state->tasks.stop();
+}
+
+ELASTIC_DECL void worker_channels::abandon() {
+  if (state_) state_->shut();
+}
+
+}  // namespace elastic
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
+
+// ---- elastic/agent/detail/rounds/survivors.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL survivors::survivors(asio::any_io_executor strand, worker_channels& channels,
+                                  survivors_options options)
+    : channels_(channels), options_(std::move(options)), changed_(std::move(strand)) {}
+
+ELASTIC_DECL void survivors::begin(std::int64_t epoch, std::size_t workers, bool has_survivors) {
+  epoch_ = epoch;
+  has_survivors_ = has_survivors;
+  places_.resize(workers);
+}
+
+ELASTIC_DECL void survivors::started(std::size_t slot, int rank) {
+  places_.at(slot) = place();
+  places_[slot].rank = rank;
+  places_[slot].runs = true;
+}
+
+ELASTIC_DECL void survivors::ended(std::size_t slot, bool succeeded) {
+  if (!is_on() || slot >= places_.size()) return;
+  // Takes in messages that have already arrived from the other workers.
+  channels_.catch_up();
+  place& entry = places_[slot];
+  entry.runs = false;
+  entry.is_ready = false;
+  entry.waits_since.reset();
+  if (succeeded) entry.has_finished = true;
+  changed_.set();
+}
+
+inline bool is_about_epoch(const worker_messages::worker_message& message) {
+  return std::holds_alternative<worker_messages::survive>(message) ||
+         std::holds_alternative<worker_messages::ask>(message) ||
+         std::holds_alternative<worker_messages::ready>(message) ||
+         std::holds_alternative<worker_messages::finished>(message);
+}
+
+ELASTIC_DECL void survivors::take(int local_rank, const worker_messages::worker_message& message) {
+  if (!is_about_epoch(message)) return;
+  const auto slot = static_cast<std::size_t>(local_rank);
+  if (!is_on() || slot >= places_.size() || !places_[slot].runs) return;
+  std::visit([&](const auto& content) { take(places_[slot], content); }, message);
+  if (places_[slot].is_ready) channels_.rests(local_rank);
+  changed_.set();
+}
+
+ELASTIC_DECL void survivors::take(place& entry, const worker_messages::survive&) {
+  entry.sent_survive = true;
+}
+
+ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ask& message) {
+  if (message.epoch != epoch_ || entry.is_ready) return;
+  if (!entry.asked_at) entry.asked_at = options_.time->now();
+  if (entry.is_notified) return;
+  options_.log.info("rank {} asks whether epoch {} has ended: {}", entry.rank, epoch_,
+                    message.reason);
+  entry.waits_since = options_.time->now();
+}
+
+ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ready& message) {
+  if (message.epoch != epoch_) return;
+  entry.is_ready = true;
+  if (!entry.is_notified) entry.waits_since = options_.time->now();
+}
+
+ELASTIC_DECL void survivors::take(place& entry, const worker_messages::finished& message) {
+  if (message.epoch == epoch_) entry.has_finished = true;
+}
+
+ELASTIC_DECL epoch_end survivors::facts() const {
+  epoch_end end;
+  end.had_survivors = has_survivors_;
+  for (std::size_t slot = 0; slot < places_.size(); ++slot) {
+    end.workers.push_back(places_[slot]);
+    end.workers.back().has_channel = channels_.survives(static_cast<int>(slot));
+  }
+  return end;
+}
+
+ELASTIC_DECL std::optional<int> survivors::finished_rank() const {
+  for (const place& entry : places_) {
+    if (entry.has_finished) return entry.rank;
+  }
+  return std::nullopt;
+}
+
+ELASTIC_DECL std::string survivors::obstacle() const {
+  return is_on() ? obstacle_to(facts()) : "workers do not outlive their epoch";
+}
+
+ELASTIC_DECL int survivors::ready() const {
+  return static_cast<int>(std::count_if(places_.begin(), places_.end(),
+                                        [](const place& entry) { return entry.is_ready; }));
+}
+
+ELASTIC_DECL bool survivors::are_apart() const {
+  return is_on() && std::all_of(places_.begin(), places_.end(),
+                                [](const place& entry) { return !entry.runs || entry.is_ready; });
+}
+
+ELASTIC_DECL void survivors::send(std::size_t slot,
+                                  const control_messages::agent_message& message) {
+  channels_.tell_survivor(static_cast<int>(slot), message);
+}
+
+ELASTIC_DECL task<void> survivors::answer() & {
+  for (;;) {
+    changed_.reset();
+    const time_point next = answer_due(options_.time->now());
+    if (next == time_point::max()) {
+      co_await changed_.wait();
+    } else {
+      co_await with_deadline(*options_.time, next, changed_.wait());
+    }
+  }
+}
+
+ELASTIC_DECL time_point survivors::answer_due(time_point now) {
+  time_point next = time_point::max();
+  for (std::size_t slot = 0; slot < places_.size(); ++slot) {
+    place& entry = places_[slot];
+    if (!entry.waits_since) continue;
+    const time_point due = *entry.waits_since + options_.timeout;
+    const std::optional<int> finished = finished_rank();
+    if (decide_ask(false, finished, now >= due) == ask_answer::wait) {
+      next = std::min(next, due);
+      continue;
+    }
+    entry.waits_since.reset();
+    const std::string why =
+        finished ? fmt::format("rank {} has already finished, so no new epoch can begin", *finished)
+                 : fmt::format("nothing has ended epoch {}", epoch_);
+    if (entry.is_ready) {
+      options_.log.error("killing rank {}, which left its epoch too early: {}", entry.rank, why);
+      options_.kill(slot);
+      continue;
+    }
+    options_.log.warning("rank {} fails with its own error: {}", entry.rank, why);
+    send(slot, control_messages::no_change{epoch_});
+  }
+  return next;
+}
+
+ELASTIC_DECL time_point survivors::deadline_of(const place& entry, time_point began,
+                                               time_point most) const {
+  return std::min(rejoin_deadline(began, entry.asked_at, options_.timeout), most);
+}
+
+ELASTIC_DECL void survivors::announce_change(time_point began, time_point most) {
+  const epoch_end end = facts();
+  for (std::size_t slot = 0; slot < places_.size(); ++slot) {
+    place& entry = places_[slot];
+    if (!can_stay(end.workers[slot]) || entry.is_ready || entry.is_notified) continue;
+    entry.is_notified = true;
+    control_messages::change change;
+    change.epoch = epoch_;
+    change.within = deadline_of(entry, began, most) - options_.time->now();
+    send(slot, change);
+  }
+}
+
+ELASTIC_DECL task<std::string> survivors::leave(bool is_pause, duration most) & {
+  using action = rejoin_step::action;
+  time_source& time = *options_.time;
+  const time_point began = time.now();
+  const time_point latest = deadline_after(began, most);
+  for (place& entry : places_) entry.waits_since.reset();
+  channels_.catch_up();
+  for (;;) {
+    epoch_end end = facts();
+    end.is_pause = is_pause;
+    time_point next = latest;
+    for (std::size_t slot = 0; slot < places_.size(); ++slot) {
+      const time_point due = deadline_of(places_[slot], began, latest);
+      end.workers[slot].is_overdue = time.now() >= due;
+      if (!end.workers[slot].is_overdue) next = std::min(next, due);
+    }
+    const rejoin_step step = decide_rejoin(end);
+    if (step.what == action::restart_all) co_return step.reason;
+    if (step.what == action::meet) co_return std::string();
+    announce_change(began, latest);
+    changed_.reset();
+    co_await with_deadline(time, next, changed_.wait());
+  }
+}
+
+ELASTIC_DECL bool survivors::rejoin(std::size_t slot, int rank,
+                                    const control_messages::rejoin& message) {
+  place& entry = places_.at(slot);
+  const bool is_sent = channels_.tell_survivor(static_cast<int>(slot), message);
+  if (!is_sent) return false;
+  entry.rank = rank;
+  entry.is_ready = false;
+  entry.is_notified = false;
+  entry.waits_since.reset();
+  entry.asked_at.reset();
+  channels_.started(static_cast<int>(slot));
+  return true;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/run/agent_parts.ipp ----
+
+namespace elastic::detail {
+
+/// Runs tasks at once until all have ended, or one has failed.
+inline task<void> run_all(std::vector<task<void>> tasks) {
+  if (tasks.empty()) co_return;
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  const std::size_t count = tasks.size();
+  const concurrent_outcome outcome =
+      co_await run_concurrently(executor, count, cancelled_by::first_failure, std::move(tasks));
+  for (const std::size_t place : outcome.order) {
+    if (outcome.failures[place]) std::rethrow_exception(outcome.failures[place]);
+  }
+}
+
+ELASTIC_DECL std::shared_ptr<process_launcher> agent_parts::wrap(
+    std::shared_ptr<process_launcher> inner) {
+  for (const auto& part : parts_) inner = part->wrap(std::move(inner));
+  return inner;
+}
+
+// ---- before workers run -------------------------------------------------------------------------
+
+ELASTIC_DECL duration agent_parts::join_delay() {
+  duration longest = duration::zero();
+  for (const auto& part : parts_) longest = std::max(longest, part->join_delay());
+  return longest;
+}
+
+ELASTIC_DECL duration agent_parts::stop_delay(const rendezvous_change& change) {
+  duration longest = duration::zero();
+  for (const auto& part : parts_) longest = std::max(longest, part->stop_delay(change));
+  return longest;
+}
+
+ELASTIC_DECL task<void> agent_parts::until_ready() {
+  std::vector<task<void>> waits;
+  for (const auto& part : parts_) waits.push_back(part->until_ready());
+  return run_all(std::move(waits));
+}
+
+ELASTIC_DECL task<void> agent_parts::prepare_attempt() {
+  std::vector<task<void>> preparations;
+  for (const auto& part : parts_) preparations.push_back(part->prepare_attempt());
+  return run_all(std::move(preparations));
+}
+
+ELASTIC_DECL task<void> agent_parts::agree(rendezvous_round round, assigned_ranks ranks) {
+  for (const auto& part : parts_) {
+    task<void> agreeing = part->agree(round, ranks);
+    co_await std::move(agreeing);
+  }
+}
+
+ELASTIC_DECL void agent_parts::begin_attempt(const rendezvous_round& round) {
+  for (const auto& part : parts_) part->begin_attempt(round);
+}
+
+ELASTIC_DECL void agent_parts::begin_replacement(const rendezvous_round& round) {
+  for (const auto& part : parts_) part->begin_replacement(round);
+}
+
+ELASTIC_DECL void agent_parts::change_environment(const worker_identity& worker,
+                                                  environment_map& variables) {
+  for (const auto& part : parts_) part->change_environment(worker, variables);
+}
+
+ELASTIC_DECL int agent_parts::passed_descriptor(int local_rank) {
+  int descriptor = -1;
+  for (const auto& part : parts_) {
+    if (descriptor < 0) descriptor = part->passed_descriptor(local_rank);
+  }
+  return descriptor;
+}
+
+ELASTIC_DECL std::optional<worker_starts> agent_parts::starts() const {
+  std::optional<worker_starts> counted;
+  for (const auto& part : parts_) {
+    if (!counted) counted = part->starts();
+  }
+  return counted;
+}
+
+// ---- while workers run --------------------------------------------------------------------------
+
+ELASTIC_DECL void agent_parts::started(const agent_part::started_workers& start) {
+  tell([&](agent_part& part) { part.started(start); });
+}
+
+ELASTIC_DECL void agent_parts::progressed(const worker_progress& made) {
+  tell([&](agent_part& part) { part.progressed(made); });
+}
+
+ELASTIC_DECL void agent_parts::ended(const agent_part::attempt_worker& worker) {
+  tell([&](agent_part& part) { part.ended(worker); });
+}
+
+ELASTIC_DECL void agent_parts::failing(int local_rank) {
+  tell([&](agent_part& part) { part.failing(local_rank); });
+}
+
+ELASTIC_DECL void agent_parts::hung(const agent_part::hung_worker& worker) {
+  tell([&](agent_part& part) { part.hung(worker); });
+}
+
+ELASTIC_DECL void agent_parts::prepared() {
+  for (const auto& part : parts_) part->prepared();
+}
+
+ELASTIC_DECL task<void> agent_parts::beside_workers(bool may_restart) {
+  std::vector<task<void>> works;
+  for (const auto& part : parts_) works.push_back(part->beside_workers(may_restart));
+  return run_all(std::move(works));
+}
+
+ELASTIC_DECL task<job_command::outcome> agent_parts::carry_out(job_command command) {
+  for (const auto& part : parts_) {
+    task<std::optional<job_command::outcome>> work = part->carry_out(command);
+    std::optional<job_command::outcome> outcome = co_await std::move(work);
+    if (outcome) co_return std::move(*outcome);
+  }
+  job_command::outcome outcome;
+  outcome.text = "this program does not inspect its workers";
+  co_return outcome;
+}
+
+// ---- when an attempt ends -----------------------------------------------------------------------
+
+ELASTIC_DECL bool agent_parts::wants_last_look() const {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [](const auto& part) { return part->wants_last_look(); });
+}
+
+ELASTIC_DECL task<std::string> agent_parts::last_look() {
+  for (const auto& part : parts_) {
+    if (!part->wants_last_look()) continue;
+    task<std::string> looking = part->last_look();
+    std::string found = co_await std::move(looking);
+    if (!found.empty()) co_return found;
+  }
+  co_return std::string();
+}
+
+ELASTIC_DECL void agent_parts::end_attempt() {
+  for (const auto& part : parts_) part->end_attempt();
+}
+
+ELASTIC_DECL task<void> agent_parts::end() { return run_backwards(&agent_part::end); }
+
+ELASTIC_DECL task<void> agent_parts::close() { return run_backwards(&agent_part::close); }
+
+ELASTIC_DECL task<void> agent_parts::run_backwards(task<void> (agent_part::*function)()) {
+  for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
+    try {
+      task<void> ending = ((**part).*function)();
+      co_await std::move(ending);
+    } catch (const std::exception& failure) {
+      log_.warning("a part of the agent did not end in order: {}", failure.what());
+    } catch (...) {
+      log_.warning("a part of the agent did not end in order");
+    }
+  }
+}
+
+// ---- how they are made --------------------------------------------------------------------------
+
+ELASTIC_DECL std::shared_ptr<agent_parts> make_agent_parts(const agent_services& services,
+                                                           agent_part::context context,
+                                                           std::string run_id,
+                                                           worker_group& group) {
+  auto parts = new_shared<agent_parts>(services.log);
+  context.launcher = services.launcher;
+  context.time = services.time;
+  context.log = services.log;
+  context.journal = services.journal;
+  // A part may outlive the run, and with it the group.
+  const std::weak_ptr<agent_parts> alive = parts;
+  context.first_workers = [alive, &group, run_id = std::move(run_id)] {
+    return alive.expired() ? std::vector<process_spec>() : group.expected_processes(run_id);
+  };
+  context.workers = [alive, &group] {
+    return alive.expired() ? std::vector<agent_part::attempt_worker>() : group.attempt_workers();
+  };
+  context.last_stderr = [alive, &group](int local_rank) {
+    return alive.expired() ? std::vector<std::string>() : group.last_stderr(local_rank);
+  };
+  context.end_hung = [alive, &group](int local_rank, const std::string& reason) {
+    if (!alive.expired()) group.end_hung(local_rank, reason);
+  };
+  context.process_ended = [alive, &group](const exit_status& end) {
+    if (!alive.expired() && end.signal() == SIGKILL) group.forgive_oom_kill();
+  };
+  for (const auto& [name, make] : services.parts) {
+    parts->add(required(make(context), fmt::format("the part {} of an agent", name)));
+  }
+  return parts;
+}
+
+ELASTIC_DECL agent_part::context part_context(asio::any_io_executor strand,
+                                              asio::any_io_executor executor,
+                                              std::shared_ptr<request_inbox> inbox) {
+  agent_part::context context;
+  context.strand = std::move(strand);
+  context.executor = std::move(executor);
+  context.commands = [inbox](job_command command) {
+    return command_by_inbox(std::move(command), inbox);
+  };
+  context.signal = [inbox = std::move(inbox)](int rank, int number, std::string reason) {
+    inbox->push(rank_signal_request{rank, number, std::move(reason)});
+  };
+  return context;
+}
+
+ELASTIC_DECL agent_services wrap_launcher(agent_services services, agent_parts& parts) {
+  services.launcher = parts.wrap(std::move(services.launcher));
+  return services;
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
+
+// ---- elastic/base/detail/mount_table.ipp ----
 
 namespace elastic::detail {
 
@@ -20191,7 +21606,7 @@ ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid);
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/process/detail/impl/proc_snapshot.ipp ----
+// ---- elastic/process/detail/proc_snapshot.ipp ----
 
 namespace elastic::detail {
 
@@ -20236,115 +21651,7 @@ ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid) {
 
 }  // namespace elastic::detail
 
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
-
-// ---- elastic/base/detail/impl/json_text.ipp ----
-
-namespace elastic::detail {
-
-/// The beginning of a text, interpreted as UTF-8.
-struct utf8_character {
-  /// The number of bytes that belong together: a character, or an invalid start of one.
-  std::size_t size;
-  bool valid;
-  /// Invalid only because the text ends too early.
-  bool cut_off;
-};
-
-/// `text` must not be empty.
-inline utf8_character first_utf8_character(std::string_view text) {
-  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return {1, true, false};
-  // Excludes surrogates and overlong encodings.
-  const std::size_t whole = lead >= 0xc2 && lead <= 0xdf   ? 2
-                            : lead >= 0xe0 && lead <= 0xef ? 3
-                            : lead >= 0xf0 && lead <= 0xf4 ? 4
-                                                           : 0;
-  if (whole == 0) return {1, false, false};
-  const unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-  const unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  for (std::size_t index = 1; index < whole; ++index) {
-    if (index == text.size()) return {index, false, true};
-    const bool fits =
-        index == 1 ? byte(index) >= low && byte(index) <= high : (byte(index) & 0xc0) == 0x80;
-    if (!fits) return {index, false, false};
-  }
-  return {whole, true, false};
-}
-
-ELASTIC_DECL std::size_t unfinished_character(std::string_view text) {
-  for (std::size_t size = 1; size <= std::min<std::size_t>(3, text.size()); ++size) {
-    const std::string_view end = text.substr(text.size() - size);
-    if ((static_cast<unsigned char>(end[0]) & 0xc0) == 0x80) continue;
-    const utf8_character first = first_utf8_character(end);
-    return first.cut_off && first.size == size ? size : 0;
-  }
-  return 0;
-}
-
-ELASTIC_DECL std::string_view beginning_of(std::string_view text, std::size_t most) {
-  text = text.substr(0, most);
-  return text.substr(0, text.size() - unfinished_character(text));
-}
-
-ELASTIC_DECL void append_hexadecimal(std::string& out, std::uint64_t number,
-                                     std::size_t digits) {
-  constexpr std::size_t bits_per_digit = 4;
-  for (std::size_t digit = digits; digit > 0; --digit) {
-    out += "0123456789abcdef"[(number >> ((digit - 1) * bits_per_digit)) & 0xf];
-  }
-}
-
-ELASTIC_DECL void append_json_text(std::string& out, std::string_view text) {
-  const auto is_plain = [](char letter) {
-    const auto byte = static_cast<unsigned char>(letter);
-    return byte >= 0x20 && byte < 0x80 && letter != '"' && letter != '\\';
-  };
-  while (!text.empty()) {
-    std::size_t plain = 0;
-    while (plain < text.size() && is_plain(text[plain])) ++plain;
-    out.append(text.substr(0, plain));
-    text.remove_prefix(plain);
-    if (text.empty()) return;
-    const utf8_character next = first_utf8_character(text);
-    const char letter = text[0];
-    if (!next.valid) {
-      out += "\xef\xbf\xbd";
-    } else if (next.size > 1) {
-      out.append(text.substr(0, next.size));
-    } else if (letter == '"' || letter == '\\') {
-      out += '\\';
-      out += letter;
-    } else if (letter == '\n') {
-      out += "\\n";
-    } else if (letter == '\t') {
-      out += "\\t";
-    } else if (letter == '\r') {
-      out += "\\r";
-    } else {
-      out += "\\u";
-      append_hexadecimal(out, static_cast<unsigned char>(letter), 4);
-    }
-    text.remove_prefix(next.size);
-  }
-}
-
-ELASTIC_DECL std::string json_string(std::string_view text) {
-  std::string quoted = "\"";
-  append_json_text(quoted, text);
-  return quoted + '"';
-}
-
-}  // namespace elastic::detail
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
-
-// ---- elastic/process/detail/impl/lines.ipp ----
+// ---- elastic/process/detail/lines.ipp ----
 
 #include <string.h>
 
@@ -20496,8 +21803,9 @@ ELASTIC_DECL std::string_view line_tail::last_lines(std::string_view bytes) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/detail/impl/tee.ipp ----
+// ---- elastic/process/detail/tee.ipp ----
 
+#include <string.h>
 #include <sys/ioctl.h>
 
 namespace elastic::detail {
@@ -20584,6 +21892,7 @@ ELASTIC_DECL ssize_t tee::read_some() {
 
 ELASTIC_DECL task<void> tee::pass_on(std::string_view bytes) {
   if (outlets_.keep_tail) tail_.keep(bytes);
+  if (has_alarm(bytes)) on_alarm_();
   if (outlets_.file && outlets_.file->may_hang()) {
     co_await write_on_thread(outlets_.file, std::string(bytes));
   } else if (outlets_.file) {
@@ -20604,6 +21913,12 @@ ELASTIC_DECL task<void> tee::pass_on(std::string_view bytes) {
     large_ = std::make_unique_for_overwrite<char[]>(limits::copy_buffer_bytes);
     if (by_line_) batch_.reserve(2 * limits::copy_buffer_bytes);
   }
+}
+
+ELASTIC_DECL bool tee::has_alarm(std::string_view bytes) const {
+  return std::any_of(alarm_texts_.begin(), alarm_texts_.end(), [&](const std::string& text) {
+    return ::memmem(bytes.data(), bytes.size(), text.data(), text.size()) != nullptr;
+  });
 }
 
 ELASTIC_DECL void tee::free_large_buffers() {
@@ -20688,7 +22003,7 @@ ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path);
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/process/detail/impl/process_slot.ipp ----
+// ---- elastic/process/detail/process_slot.ipp ----
 
 namespace elastic::detail {
 
@@ -20761,7 +22076,7 @@ ELASTIC_DECL std::vector<std::string> process_slot::tail() const {
   return tail_file.empty() ? tail_ : read_file_tail(tail_file);
 }
 
-ELASTIC_DECL void process_slot::hurry() {
+ELASTIC_DECL void process_slot::stop_waiting() {
   hurried_.set();
   abandon_console();
   if (draining_) finish_copies();
@@ -20771,7 +22086,7 @@ ELASTIC_DECL void process_slot::give_up(const std::string& why) {
   given_up = true;
   clear_failure = std::make_exception_ptr(error(errc::process_stuck, why));
   cancel_watch.emit(asio::cancellation_type::terminal);
-  hurry();
+  stop_waiting();
 }
 
 ELASTIC_DECL void process_slot::abandon() noexcept {
@@ -20815,51 +22130,6 @@ ELASTIC_DECL void process_slot::finish_copies() {
 ELASTIC_DECL void process_slot::abandon_console() {
   if (out) out->abandon_console();
   if (err) err->abandon_console();
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/process/detail/impl/stop_ladder.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL stop_ladder::stop_ladder(stop_plan plan, duration killed_patience)
-    : plan_(plan), killed_patience_(killed_patience) {}
-
-ELASTIC_DECL stop_step stop_ladder::next(std::size_t running, time_point now, bool hurry) {
-  using action = stop_step::action;
-  using target = stop_step::target;
-  if (running == 0) return {action::done, 0, now, "all have ended"};
-  if (stage_ == stage::killed) {
-    if (now < deadline_) {
-      return {action::wait, 0, deadline_, "killed, the kernel has yet to end them"};
-    }
-    deadline_ = deadline_after(now, killed_patience_);
-    return {action::look, 0, deadline_, "killed a while ago"};
-  }
-  if (hurry) return kill(now, "told not to wait");
-  if (stage_ == stage::asked) {
-    if (now >= deadline_) return kill(now, "their grace is over");
-    if (now < halftime_) {
-      return {action::wait, 0, std::min(halftime_, deadline_), "within their grace"};
-    }
-    halftime_ = time_point::max();
-    return {action::send, plan_.signal, deadline_, "half of their grace is over", target::others};
-  }
-  if (plan_.signal == SIGKILL) return kill(now, "to be killed at once");
-  if (plan_.grace <= duration::zero()) return kill(now, "no grace is given");
-  stage_ = stage::asked;
-  deadline_ = deadline_after(now, plan_.grace);
-  const bool is_alone = plan_.scope == signal_scope::process;
-  if (is_alone) halftime_ = deadline_after(now, plan_.grace / 2);
-  return {action::send, plan_.signal, deadline_, "asked to end",
-          is_alone ? target::process : target::group};
-}
-
-ELASTIC_DECL stop_step stop_ladder::kill(time_point now, std::string_view reason) {
-  stage_ = stage::killed;
-  deadline_ = deadline_after(now, killed_patience_);
-  return {stop_step::action::send, SIGKILL, time_point::max(), reason};
 }
 
 }  // namespace elastic::detail
@@ -20925,16 +22195,16 @@ ELASTIC_DECL void process_set::begin_stop(stop_plan plan) {
   detail::require_signal(plan.signal, "stop_plan::signal");
   detail::stop_ladder& ladder = state_->begun.emplace(plan, new_ladder(*state_, plan)).second;
   const detail::stop_step step =
-      ladder.next(state_->running, state_->services.time->now(), state_->hurry);
+      ladder.next(state_->running, state_->services.time->now(), state_->stop_waiting);
   if (step.what == detail::stop_step::action::send) carry_out(*state_, step);
 }
 
 ELASTIC_DECL void process_set::kill() {
-  state_->hurry = true;
+  state_->stop_waiting = true;
   ask_all(*state_, SIGKILL, detail::stop_step::target::group);
   for (const auto& slot : state_->slots) {
     if (!slot) continue;
-    slot->hurry();
+    slot->stop_waiting();
     // What it left behind no longer lingers.
     if (slot->process && !slot->running()) slot->process->signal(SIGKILL);
   }
@@ -21026,7 +22296,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
                                               process_set::process plan) {
   require_free(*self, index);
   if (self->slots.size() <= index) self->slots.resize(index + 1);
-  self->hurry = false;
+  self->stop_waiting = false;
   self->begun.reset();
 
   const services& parts = self->services;
@@ -21046,6 +22316,9 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   const auto slot = detail::new_shared<detail::process_slot>(self->strand, index);
   slot->out = slot->make_tee(plan.out, out, parts.console_out, parts.time, parts.log);
   slot->err = slot->make_tee(plan.err, err, parts.console_err, parts.time, parts.log);
+  if (slot->err && plan.err.keep_tail && parts.on_alarm) {
+    slot->err->watch_for(parts.alarm_texts, [call = parts.on_alarm, index] { call(index); });
+  }
   if (plan.err.kind == output_plan::how::file && plan.err.keep_tail) {
     slot->tail_file = plan.err.file;
   }
@@ -21150,7 +22423,7 @@ ELASTIC_DECL task<void> process_set::stop_all(state_pointer self, stop_plan plan
   for (;;) {
     if (self->abandoned) throw_aborted();
     self->progress.reset();
-    const detail::stop_step step = ladder.next(self->running, time.now(), self->hurry);
+    const detail::stop_step step = ladder.next(self->running, time.now(), self->stop_waiting);
     if (step.what == detail::stop_step::action::done) break;
     if (step.what == detail::stop_step::action::send) {
       carry_out(*self, step);
@@ -21165,7 +22438,7 @@ ELASTIC_DECL task<void> process_set::stop_all(state_pointer self, stop_plan plan
       std::max(patience_ends, deadline_after(time.now(), limits::console_after_stop));
   if (co_await with_deadline(time, give_up, all_cleared(self))) co_return;
   for (const auto& slot : self->slots) {
-    if (slot) slot->hurry();
+    if (slot) slot->stop_waiting();
   }
   co_await all_cleared(self);
 }
@@ -21268,18 +22541,17 @@ ELASTIC_DECL task<void> process_set::clear_slot(slot_pointer slot, services part
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/agent/detail/impl/hang_hooks.ipp ----
+// ---- elastic/agent/detail/workers/hang_hooks.ipp ----
 
 namespace elastic::detail {
 
 ELASTIC_DECL hang_hooks::hang_hooks(asio::any_io_executor strand, shell_command settings,
                                     hang_hooks_services services)
-    : state_(new_shared<state>(std::move(strand), std::move(settings), std::move(services))) {
-}
+    : state_(new_shared<state>(std::move(strand), std::move(settings), std::move(services))) {}
 
 ELASTIC_DECL hang_hooks::~hang_hooks() {
   state_->services.over = {};
-  hurry();
+  stop_waiting();
 }
 
 ELASTIC_DECL bool hang_hooks::accepts() const {
@@ -21307,7 +22579,7 @@ ELASTIC_DECL bool hang_hooks::begin(hang_hook_call call) {
   return true;
 }
 
-ELASTIC_DECL void hang_hooks::hurry() {
+ELASTIC_DECL void hang_hooks::stop_waiting() {
   if (!state_->is_open) return;
   state_->hurried = true;
   state_->processes.kill();
@@ -21319,7 +22591,7 @@ ELASTIC_DECL task<void> hang_hooks::finish(duration timeout) {
   time_source& time = *state_->services.time;
   const time_point deadline = deadline_after(time.now(), timeout);
   const bool are_over = co_await with_deadline(time, deadline, state_->over.wait());
-  if (!are_over) hurry();
+  if (!are_over) stop_waiting();
 }
 
 ELASTIC_DECL hang_hooks::state::state(asio::any_io_executor executor, shell_command chosen,
@@ -21399,8 +22671,7 @@ ELASTIC_DECL std::string hang_hooks::without_zero_bytes(std::string text) {
 
 ELASTIC_DECL task<bool> hang_hooks::look_first(state_pointer shared, hang_hook_call& call) {
   if (shared->services.look) {
-    call.environment["ELASTIC_HUNG_VERDICT"] =
-        without_zero_bytes(co_await shared->services.look());
+    call.environment["ELASTIC_HUNG_VERDICT"] = without_zero_bytes(co_await shared->services.look());
   }
   co_return call.has_command && !shared->settings.command.empty() && !shared->hurried;
 }
@@ -21478,484 +22749,7 @@ ELASTIC_DECL task<void> hang_hooks::end_processes(state_pointer shared, stop_pla
 
 }  // namespace elastic::detail
 
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
-
-// ---- elastic/base/detail/asio_local.hpp ----
-
-#if defined(ELASTIC_USE_BOOST_ASIO)
-#include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
-#else
-#include <asio/generic/stream_protocol.hpp>
-#include <asio/local/stream_protocol.hpp>
-#endif
-
-// ---- elastic/health/detail/control_message.hpp ----
-
-namespace elastic::detail {
-
-using worker_messages::worker_message;
-
-/// The message as a line, including the line end; at most `limits::control_line_bytes`: a JSON
-/// object whose "kind" is the name of the struct. Long texts and names are cut; metrics that make
-/// the line too long are left out.
-/// Errors: `errc::invalid_argument` if the environment of `rejoin` does not fit into a line.
-ELASTIC_DECL std::string to_line(const worker_message& message);
-ELASTIC_DECL std::string to_line(const control_messages::agent_message& message);
-
-/// Parses a worker's line without its end.
-/// Errors: `errc::protocol_violation`, with the problem and what is allowed.
-ELASTIC_DECL worker_message parse_worker_message(std::string_view line);
-
-/// Parses an agent's line; empty if the kind is unknown: newer agents may send more kinds.
-/// Errors: `errc::protocol_violation`, with the problem.
-ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
-    std::string_view line);
-
-}  // namespace elastic::detail
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 4
-
-// ---- elastic/health/detail/worker_liveness.hpp ----
-
-namespace elastic::detail {
-
-/// Learns time-outs: the longest observed time, times a factor.
-///
-/// It needs at least `enough` observations. All workers and attempts of a node share one object: a
-/// duration that occurred in one is normal in the others.
-class learned_timeouts {
- public:
-  static constexpr int enough = 5;
-  ELASTIC_DECL explicit learned_timeouts(const liveness_settings& settings = {});
-  ELASTIC_DECL void observe(const std::string& name, duration took);
-
-  /// Empty if there are too few observations.
-  ELASTIC_DECL std::optional<duration> of(const std::string& name) const;
-
- private:
-  struct record {
-    int count = 0;
-    duration longest{};
-  };
-
-  double factor_;
-  duration least_;
-  std::map<std::string, record> seen_;
-};
-
-/// Why a worker counts as hung, and the signal that ends it.
-struct liveness_verdict {
-  /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
-  std::string reason;
-  /// The signal for it: SIGKILL, unless a timer of PyTorch's client named another.
-  int signal = SIGKILL;
-};
-
-/// Judges by heartbeats, sections and timers whether one worker is hung. Pure: it takes events and
-/// the time, and returns the verdict and the time of the next check.
-///
-/// - **Heartbeats.** After the first one, the next is due within the worker's own time-out, else
-///   that of the settings, else the learned one; without any of the three, none is due. After the
-///   first heartbeat, the beginning and the end of a section count as heartbeats, too.
-/// - **Sections.** A section with a time-out, its own or a learned one, must end in that time; no
-///   heartbeat is due meanwhile. Other sections only show where a worker hangs.
-/// - **Timers** are independent of these. Arming a timer again restarts it.
-///
-/// Nothing is due while the worker is paused: all clocks stand still.
-class worker_liveness {
- public:
-  /// `learned` must outlive this.
-  ELASTIC_DECL worker_liveness(const liveness_settings& settings, learned_timeouts& learned);
-
-  /// Notes that the worker runs; forgets everything about an earlier one.
-  ELASTIC_DECL void start(time_point now);
-
-  /// Ends the watch: the worker ended, or asked for no further watching.
-  void end() { running_ = false; }
-
-  ELASTIC_DECL void beat(time_point now, std::optional<duration> timeout = std::nullopt);
-
-  /// Result: false if too many sections are open already.
-  ELASTIC_DECL bool enter(time_point now, const std::string& name, std::optional<duration> timeout);
-
-  /// Does nothing if the section is not open.
-  ELASTIC_DECL void leave(time_point now, const std::string& name);
-
-  /// Result: false if too many timers are armed already.
-  ELASTIC_DECL bool arm(time_point now, const std::string& name, duration after,
-                        int signal = SIGKILL);
-
-  void release(const std::string& name) { timers_.erase(name); }
-
-  ELASTIC_DECL void pause(time_point now);
-  ELASTIC_DECL void resume(time_point now);
-
-  /// Restarts every time-out that is running: the watch itself stood still (the machine was
-  /// suspended), so others may have, too.
-  ELASTIC_DECL void renew(time_point now);
-
-  /// When to judge again; `time_point::max()` if nothing is due.
-  time_point next_expiry() const { return first_due().time; }
-
-  /// Empty while the worker is in time.
-  ELASTIC_DECL std::optional<liveness_verdict> judge(time_point now) const;
-
-  /// "12.3 s"; "10 s" for whole seconds.
-  ELASTIC_DECL static std::string text_of(duration span);
-
- private:
-  // Moves all times by `span`, for which the clocks stood still.
-  ELASTIC_DECL void shift(duration span);
-
-  struct section {
-    std::string name;
-    time_point entered;
-    std::optional<duration> timeout;
-  };
-  struct timer {
-    time_point expiry;
-    duration after{};
-    int signal = SIGKILL;
-  };
-  /// The item that is due first.
-  struct due {
-    enum class kind { first_heartbeat, heartbeat, section, timer };
-    time_point time = time_point::max();
-    kind what = kind::heartbeat;
-    const worker_liveness::section* section = nullptr;
-    const std::string* timer_name = nullptr;
-    const timer* armed = nullptr;
-  };
-
-  static constexpr const char* beats_name = "heartbeat";
-  static std::string section_name(const std::string& name) { return "section " + name; }
-
-  ELASTIC_DECL std::vector<section>::iterator find_section(const std::string& name);
-
-  // Whether a section with a time-out is open, which replaces heartbeats.
-  ELASTIC_DECL bool awaits_section() const;
-  ELASTIC_DECL void sign_of_life(time_point now);
-  ELASTIC_DECL std::optional<duration> beat_timeout() const;
-  ELASTIC_DECL std::string where() const;
-  ELASTIC_DECL due first_due() const;
-
-  liveness_settings settings_;
-  learned_timeouts* learned_;
-  bool running_ = false;
-  time_point started_{};
-  /// When the last heartbeat arrived, or a message that counts as one.
-  std::optional<time_point> last_sign_;
-  std::optional<duration> own_timeout_;
-  std::vector<section> sections_;
-  std::map<std::string, timer> timers_;
-  std::optional<time_point> paused_;
-};
-
-}  // namespace elastic::detail
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
-
-// ---- elastic/health/detail/channel_attempt.hpp ----
-
-namespace elastic::detail {
-
-/// A connection of a worker, or of a client that has not sent hello yet.
-struct channel_connection {
-  ELASTIC_DECL explicit channel_connection(asio::local::stream_protocol::socket accepted);
-  asio::local::stream_protocol::socket peer;
-  std::optional<int> worker;
-  bool checkpoints = false;
-  /// The worker sent `survive`.
-  bool survives = false;
-  /// The revision in an unanswered `await_roles`; empty: there is none.
-  std::optional<std::int64_t> seen_roles;
-  bool is_closed = false;
-  /// The worker has closed its end.
-  bool has_ended = false;
-  line_intake lines;
-};
-
-/// The state of one worker.
-struct watched_worker {
-  ELASTIC_DECL watched_worker(const liveness_settings& settings, learned_timeouts& learned);
-  worker_liveness liveness;
-  bool running = false;
-  bool said_bye = false;
-};
-
-/// A checkpoint that was asked for.
-struct checkpoint_question {
-  explicit checkpoint_question(asio::any_io_executor strand) : answered(std::move(strand)) {}
-  std::int64_t id = 0;
-  std::set<int> waiting;
-  checkpoint_outcome outcome;
-  event_flag answered;
-  ELASTIC_DECL void settle(int local_rank, const std::string& problem);
-};
-
-/// The control channel and the watch during one attempt; used only by `worker_channels`. Shared
-/// with its coroutines, which may briefly outlive it.
-struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
-  using socket = asio::local::stream_protocol::socket;
-  using connection = channel_connection;
-  using connection_pointer = std::shared_ptr<connection>;
-  using place = watched_worker;
-  using question = checkpoint_question;
-  using self_pointer = std::shared_ptr<channel_attempt>;
-  ELASTIC_DECL channel_attempt(asio::any_io_executor executor,
-                               const worker_channels::options& chosen,
-                               std::shared_ptr<learned_timeouts> shared, int workers);
-
-  asio::any_io_executor strand;
-  worker_channels::options options;
-  std::shared_ptr<learned_timeouts> learned;
-  std::vector<place> places;
-  asio::local::stream_protocol::acceptor acceptor;
-  std::string address;
-  asio::posix::stream_descriptor timer_file;
-  std::string timer_path;
-  bool made_timer_file = false;
-  std::list<connection_pointer> connections;
-  std::list<std::shared_ptr<question>> questions;
-  std::int64_t last_question = 0;
-  int complaints = 0;
-  event_flag closing;
-  task_group tasks;
-  // Wakes the watch, which runs only while something is due.
-  event_flag changed;
-  bool is_watching = false;
-  time_point watched_until = time_point::max();
-
-  time_source& time() const { return *options.time; }
-  bool is_closing() const { return closing.is_set(); }
-
-  // ---- opening and closing --------------------------------------------------------------------
-
-  ELASTIC_DECL void listen();
-  ELASTIC_DECL void open_timer_file();
-  ELASTIC_DECL void shut();
-
-  // Runs `work` concurrently. An exception is logged after `problem` and ends nothing else.
-  ELASTIC_DECL void run(std::string problem, task<void> work);
-  ELASTIC_DECL static task<void> run_and_log(self_pointer attempt, std::string problem,
-                                             task<void> work);
-  ELASTIC_DECL task<void> rest_until(time_point when);
-
-  // ---- connections ----------------------------------------------------------------------------
-
-  template <class... Args>
-  void complain(fmt::format_string<Args...> text, Args&&... args) {
-    if (complaints >= limits::control_complaints) return;
-    ++complaints;
-    options.log.warning("{}{}", fmt::format(text, std::forward<Args>(args)...),
-                        complaints == limits::control_complaints
-                            ? "; more of this is not logged in this attempt"
-                            : "");
-  }
-
-  // Admits this user, root, and workers that have switched to another user.
-  ELASTIC_DECL bool may_enter(const ucred& peer) const;
-  ELASTIC_DECL void admit(socket accepted);
-  ELASTIC_DECL static void disconnect(connection& client);
-  ELASTIC_DECL void forget(const connection_pointer& client);
-  ELASTIC_DECL bool can_save(int local_rank) const;
-  ELASTIC_DECL bool survives(int local_rank) const;
-  // Sends a message to the connections that sent `survive`. Result: whether one accepted it.
-  ELASTIC_DECL bool send_survivor(int local_rank, const control_messages::agent_message& message);
-  ELASTIC_DECL static std::string name_of(const connection& client);
-
-  // Result: whether the socket accepted the line; a client that does not read is disconnected.
-  ELASTIC_DECL bool send(connection& client, const std::string& line);
-  ELASTIC_DECL void send_all(const control_messages::agent_message& message);
-  // Answers `await_roles` of the workers that know an earlier revision.
-  ELASTIC_DECL void tell_of_roles(std::int64_t revision);
-  ELASTIC_DECL void refuse(connection& client, const std::string& why);
-
-  // Result: how many lines it contained.
-  ELASTIC_DECL int take(connection& client, std::string_view bytes);
-  ELASTIC_DECL void take_line(connection& client, std::string_view line);
-
-  // ---- messages of workers --------------------------------------------------------------------
-
-  ELASTIC_DECL worker_liveness& liveness_of(const connection& client);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::hello& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::heartbeat& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::enter& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::leave& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::expires& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::release& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::progress&);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::saved& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::not_saved& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::bye&);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::survive&);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::await_roles& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::ask&);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::ready&);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::finished&);
-  // Messages that are only for the caller.
-  void handle(connection&, const worker_messages::no_restart&) {}
-  void handle(connection&, const worker_messages::bad_node&) {}
-  void handle(connection&, const worker_messages::prepared&) {}
-  // Refuses a message about an epoch of a worker that did not send `survive`.
-  ELASTIC_DECL static void check_survives(const connection& client);
-  ELASTIC_DECL void answer(std::int64_t id, int local_rank, const std::string& problem);
-
-  // ---- PyTorch's timers -----------------------------------------------------------------------
-
-  ELASTIC_DECL void take_timer(std::string_view line);
-
-  // ---- watch ----------------------------------------------------------------------------------
-
-  // Errors: `errc::invalid_argument` if there is no such worker.
-  ELASTIC_DECL place& place_of(int local_rank);
-  ELASTIC_DECL void started(int local_rank);
-  ELASTIC_DECL void ended(int local_rank);
-  ELASTIC_DECL void pause();
-  ELASTIC_DECL void resume();
-
-  // Notes that something of this worker may be due earlier than known. If it is due later, the
-  // watch finds that out when it wakes, so a heartbeat restarts no timer.
-  ELASTIC_DECL void look_again(int local_rank);
-  ELASTIC_DECL time_point next_expiry() const;
-
-  // Reads what a worker has already sent, before anything is concluded from its silence or its end:
-  // its death is often seen before its last messages.
-  ELASTIC_DECL void drain_input(int local_rank);
-
-  // Accepts a connection, if one waits. Result: why none was accepted.
-  ELASTIC_DECL asio_error_code accept_one();
-
-  // Reads what has arrived, at most `most_pieces`. Nothing else reads from a connection, so no byte
-  // can be in a pending Asio operation meanwhile. Result: how many lines arrived.
-  ELASTIC_DECL int read_now(connection& client, int most_pieces);
-  ELASTIC_DECL void judge(time_point now);
-
-  // ---- background tasks -------------------------------------------------------------------------
-
-  ELASTIC_DECL static task<void> accept_all(self_pointer self);
-  ELASTIC_DECL static task<void> serve(self_pointer self, connection_pointer client);
-  ELASTIC_DECL static task<void> read_lines(self_pointer self, connection_pointer client);
-  ELASTIC_DECL static task<void> read_timers(self_pointer self);
-
-  // Restarts after an error, so that no worker hangs unnoticed.
-  ELASTIC_DECL static task<void> watch(self_pointer attempt);
-  ELASTIC_DECL static task<void> watch_while_due(self_pointer self);
-  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer self, duration timeout);
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/impl/worker_channels.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL worker_channels::worker_channels(asio::any_io_executor strand, options settings)
-    : strand_(std::move(strand)),
-      options_(std::move(settings)),
-      learned_(detail::new_shared<detail::learned_timeouts>(options_.liveness)) {
-  if (!options_.time) options_.time = detail::new_shared<system_time>();
-}
-
-ELASTIC_DECL void worker_channels::open(int workers) {
-  if (workers < 1 || workers > limits::local_world_size) {
-    throw error(errc::invalid_argument,
-                fmt::format("worker_channels::open: {} workers; 1 to {} are allowed", workers,
-                            limits::local_world_size));
-  }
-  abandon();
-  state_ = detail::new_shared<detail::channel_attempt>(strand_, options_, learned_, workers);
-  state_->listen();
-  state_->open_timer_file();
-}
-
-ELASTIC_DECL bool worker_channels::is_open() const { return state_ && !state_->is_closing(); }
-
-ELASTIC_DECL std::vector<std::pair<std::string, std::string>> worker_channels::environment() const {
-  std::vector<std::pair<std::string, std::string>> variables;
-  variables.emplace_back("ELASTIC_CONTROL", state_ ? state_->address : std::string());
-  // If the FIFO could not be created, the workers must not write to whatever file has its path.
-  if (options_.timer_file) {
-    const bool is_there = state_ && state_->made_timer_file;
-    variables.emplace_back("TORCHELASTIC_TIMER_FILE",
-                           is_there ? state_->timer_path : std::string());
-  }
-  return variables;
-}
-
-ELASTIC_DECL void worker_channels::started(int local_rank) {
-  if (state_) state_->started(local_rank);
-}
-
-ELASTIC_DECL void worker_channels::ended(int local_rank) {
-  if (state_) state_->ended(local_rank);
-}
-
-ELASTIC_DECL void worker_channels::rests(int local_rank) {
-  if (state_) state_->place_of(local_rank).liveness.end();
-}
-
-ELASTIC_DECL void worker_channels::catch_up() {
-  if (!is_open()) return;
-  for (std::size_t rank = 0; rank < state_->places.size(); ++rank) {
-    state_->drain_input(static_cast<int>(rank));
-  }
-}
-
-ELASTIC_DECL void worker_channels::pause() {
-  if (state_) state_->pause();
-}
-
-ELASTIC_DECL void worker_channels::resume() {
-  if (state_) state_->resume();
-}
-
-ELASTIC_DECL void worker_channels::announce_stop(duration grace) {
-  if (state_) state_->send_all(control_messages::agent_message(control_messages::stop{grace}));
-}
-
-ELASTIC_DECL void worker_channels::tell_of_roles(std::int64_t revision) {
-  if (is_open()) state_->tell_of_roles(revision);
-}
-
-ELASTIC_DECL bool worker_channels::survives(int local_rank) const {
-  return state_ && state_->survives(local_rank);
-}
-
-ELASTIC_DECL bool worker_channels::tell_survivor(int local_rank,
-                                                 const control_messages::agent_message& message) {
-  return state_ && state_->send_survivor(local_rank, message);
-}
-
-ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration timeout) & {
-  return detail::channel_attempt::ask_checkpoint(state_, timeout);
-}
-
-ELASTIC_DECL task<void> worker_channels::close() & {
-  const std::shared_ptr<detail::channel_attempt> state = state_;
-  if (!state) co_return;
-  state->shut();
-  co_await state->tasks.stop();
-}
-
-ELASTIC_DECL void worker_channels::abandon() {
-  if (state_) state_->shut();
-}
-
-}  // namespace elastic
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
-
-// ---- elastic/agent/detail/program_environment.hpp ----
+// ---- elastic/agent/detail/workers/program_environment.hpp ----
 
 namespace elastic::detail {
 
@@ -21971,7 +22765,7 @@ inline environment_map program_environment(environment_map variables) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/impl/process_builder.ipp ----
+// ---- elastic/agent/detail/workers/process_builder.ipp ----
 
 namespace elastic::detail {
 
@@ -22060,379 +22854,56 @@ ELASTIC_DECL std::vector<std::string> process_builder::environment(
 
 }  // namespace elastic::detail
 
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 2 || ELASTIC_SOURCE_PART == 4
-
-// ---- elastic/base/detail/stable_order.hpp ----
-
-#include <numeric>
-
-namespace elastic::detail {
-
-/// Sorts stably. `std::stable_sort` of libstdc++ 12 calls a function that clang rejects as
-/// deprecated.
-template <class T, class Less>
-void sort_stably(std::vector<T>& items, Less less) {
-  std::vector<std::size_t> order(items.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t left, std::size_t right) {
-    if (less(items[left], items[right])) return true;
-    return !less(items[right], items[left]) && left < right;
-  });
-  std::vector<T> sorted;
-  sorted.reserve(items.size());
-  for (const std::size_t index : order) sorted.push_back(std::move(items[index]));
-  items = std::move(sorted);
-}
-
-}  // namespace elastic::detail
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
-
-// ---- elastic/agent/detail/impl/rejoin_machine.ipp ----
-
-#include <numeric>
-#include <tuple>
-
-namespace elastic::detail {
-
-ELASTIC_DECL bool can_stay(const survivor_facts& worker) {
-  return worker.runs && worker.has_said && !worker.has_finished;
-}
-
-ELASTIC_DECL std::string obstacle_to(const epoch_end& end) {
-  if (end.is_pause) return "the job pauses";
-  for (const survivor_facts& worker : end.workers) {
-    if (worker.has_finished) return fmt::format("rank {} has finished its work", worker.rank);
-  }
-  for (const survivor_facts& worker : end.workers) {
-    if (!worker.has_said && !end.had_survivors) {
-      return fmt::format("rank {} has not said that it can rejoin", worker.rank);
-    }
-  }
-  return {};
-}
-
-ELASTIC_DECL rejoin_step decide_rejoin(const epoch_end& end) {
-  using action = rejoin_step::action;
-  std::string obstacle = obstacle_to(end);
-  if (!obstacle.empty()) return {action::restart_all, std::move(obstacle)};
-  rejoin_step step{action::meet, "every worker has left the epoch"};
-  for (const survivor_facts& worker : end.workers) {
-    if (!can_stay(worker) || (worker.is_ready && worker.has_channel)) continue;
-    if (worker.is_overdue) {
-      return {action::restart_all,
-              fmt::format("rank {} {}", worker.rank,
-                          worker.has_channel ? "did not leave its epoch in time"
-                                             : "has lost its control channel")};
-    }
-    // Waits, since a worker's connection often closes before the agent sees that the worker ended.
-    if (step.what == action::wait) continue;
-    step = {action::wait, fmt::format("rank {} leaves", worker.rank)};
-  }
-  return step;
-}
-
-ELASTIC_DECL time_point rejoin_deadline(time_point epoch_end, std::optional<time_point> asked_at,
-                                        duration timeout) {
-  if (asked_at) return deadline_after(std::max(epoch_end, *asked_at), timeout);
-  constexpr duration most = duration::max() / rejoin_patience;
-  return deadline_after(epoch_end, rejoin_patience * std::min(timeout, most));
-}
-
-ELASTIC_DECL ask_answer decide_ask(bool round_ends, std::optional<int> has_finished,
-                                   bool is_overdue) {
-  if (has_finished) return ask_answer::no_change;
-  if (round_ends) return ask_answer::change;
-  return is_overdue ? ask_answer::no_change : ask_answer::wait;
-}
-
-ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes) {
-  const auto count = static_cast<int>(nodes.size());
-  std::vector<std::size_t> order(nodes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  // If two nodes claim the same rank, the one with the newer epoch gets it.
-  sort_stably(order, [&](std::size_t left, std::size_t right) {
-    const node_epoch& one = nodes[left];
-    const node_epoch& other = nodes[right];
-    return std::tie(other.term, other.round, one.place) <
-           std::tie(one.term, one.round, other.place);
-  });
-  std::vector<int> places(nodes.size(), -1);
-  std::vector<bool> is_taken(nodes.size());
-  const auto take = [&](std::size_t node, int place) {
-    places[node] = place;
-    is_taken[static_cast<std::size_t>(place)] = true;
-  };
-  for (const std::size_t node : order) {
-    const int place = nodes[node].place;
-    if (place < 0 || place >= count || is_taken[static_cast<std::size_t>(place)]) continue;
-    take(node, place);
-  }
-  const auto next_free = [&] {
-    return static_cast<int>(std::find(is_taken.begin(), is_taken.end(), false) - is_taken.begin());
-  };
-  // Nodes that were in the job choose before newcomers.
-  for (const bool is_newcomer : {false, true}) {
-    for (const std::size_t node : order) {
-      if (places[node] < 0 && (nodes[node].place < 0) == is_newcomer) take(node, next_free());
-    }
-  }
-  return places;
-}
-
-/// Whether a node took part in the last epoch of these nodes. If it did not, its obstacle is out of
-/// date, for example that its workers were killed at a fence, and no longer prevents anything.
-inline bool was_in_last_epoch(const node_epoch& node, const std::vector<node_epoch>& nodes) {
-  return std::none_of(nodes.begin(), nodes.end(), [&](const node_epoch& other) {
-    return std::tie(node.term, node.round) < std::tie(other.term, other.round);
-  });
-}
-
-ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool may_move) {
-  epoch_plan plan;
-  plan.places.resize(nodes.size());
-  std::iota(plan.places.begin(), plan.places.end(), 0);
-  for (std::size_t node = 0; node < nodes.size(); ++node) {
-    if (nodes[node].replaces) continue;
-    plan.reason = fmt::format(
-        "node {} of the round does not replace ranks: it is one of torchrun, or one without "
-        "on_failure replace",
-        node);
-    return plan;
-  }
-  plan.is_possible = true;
-  for (const node_epoch& node : nodes) {
-    if (node.obstacle.empty() || !was_in_last_epoch(node, nodes)) continue;
-    plan.reason = node.obstacle;
-    return plan;
-  }
-  plan.keeps_survivors = std::any_of(nodes.begin(), nodes.end(),
-                                     [](const node_epoch& node) { return node.survivors > 0; });
-  if (plan.keeps_survivors && may_move) plan.places = keep_places(nodes);
-  const bool had_epoch = std::any_of(nodes.begin(), nodes.end(),
-                                     [](const node_epoch& node) { return node.round >= 0; });
-  if (!plan.keeps_survivors && had_epoch) plan.reason = "no worker of the last epoch is left";
-  return plan;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/impl/survivors.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL survivors::survivors(asio::any_io_executor strand, worker_channels& channels,
-                                  survivors_options options)
-    : channels_(channels), options_(std::move(options)), changed_(std::move(strand)) {}
-
-ELASTIC_DECL void survivors::begin(std::int64_t epoch, std::size_t workers, bool has_survivors) {
-  epoch_ = epoch;
-  has_survivors_ = has_survivors;
-  places_.resize(workers);
-}
-
-ELASTIC_DECL void survivors::started(std::size_t slot, int rank) {
-  places_.at(slot) = place();
-  places_[slot].rank = rank;
-  places_[slot].runs = true;
-}
-
-ELASTIC_DECL void survivors::ended(std::size_t slot, bool succeeded) {
-  if (!is_on() || slot >= places_.size()) return;
-  // Takes in messages that have already arrived from the other workers.
-  channels_.catch_up();
-  place& entry = places_[slot];
-  entry.runs = false;
-  entry.is_ready = false;
-  entry.waits_since.reset();
-  if (succeeded) entry.has_finished = true;
-  changed_.set();
-}
-
-inline bool is_about_epoch(const worker_messages::worker_message& message) {
-  return std::holds_alternative<worker_messages::survive>(message) ||
-         std::holds_alternative<worker_messages::ask>(message) ||
-         std::holds_alternative<worker_messages::ready>(message) ||
-         std::holds_alternative<worker_messages::finished>(message);
-}
-
-ELASTIC_DECL void survivors::take(int local_rank, const worker_messages::worker_message& message) {
-  if (!is_about_epoch(message)) return;
-  const auto slot = static_cast<std::size_t>(local_rank);
-  if (!is_on() || slot >= places_.size() || !places_[slot].runs) return;
-  std::visit([&](const auto& content) { take(places_[slot], content); }, message);
-  if (places_[slot].is_ready) channels_.rests(local_rank);
-  changed_.set();
-}
-
-ELASTIC_DECL void survivors::take(place& entry, const worker_messages::survive&) {
-  entry.has_said = true;
-}
-
-ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ask& message) {
-  if (message.epoch != epoch_ || entry.is_ready) return;
-  if (!entry.asked_at) entry.asked_at = options_.time->now();
-  if (entry.is_notified) return;
-  options_.log.info("rank {} asks whether epoch {} has ended: {}", entry.rank, epoch_,
-                    message.reason);
-  entry.waits_since = options_.time->now();
-}
-
-ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ready& message) {
-  if (message.epoch != epoch_) return;
-  entry.is_ready = true;
-  if (!entry.is_notified) entry.waits_since = options_.time->now();
-}
-
-ELASTIC_DECL void survivors::take(place& entry, const worker_messages::finished& message) {
-  if (message.epoch == epoch_) entry.has_finished = true;
-}
-
-ELASTIC_DECL epoch_end survivors::facts() const {
-  epoch_end end;
-  end.had_survivors = has_survivors_;
-  for (std::size_t slot = 0; slot < places_.size(); ++slot) {
-    end.workers.push_back(places_[slot]);
-    end.workers.back().has_channel = channels_.survives(static_cast<int>(slot));
-  }
-  return end;
-}
-
-ELASTIC_DECL std::optional<int> survivors::finished_rank() const {
-  for (const place& entry : places_) {
-    if (entry.has_finished) return entry.rank;
-  }
-  return std::nullopt;
-}
-
-ELASTIC_DECL std::string survivors::obstacle() const {
-  return is_on() ? obstacle_to(facts()) : "workers do not outlive their epoch";
-}
-
-ELASTIC_DECL int survivors::ready() const {
-  return static_cast<int>(std::count_if(places_.begin(), places_.end(),
-                                        [](const place& entry) { return entry.is_ready; }));
-}
-
-ELASTIC_DECL bool survivors::are_apart() const {
-  return is_on() && std::all_of(places_.begin(), places_.end(), [](const place& entry) {
-    return !entry.runs || entry.is_ready;
-  });
-}
-
-ELASTIC_DECL void survivors::send(std::size_t slot,
-                                  const control_messages::agent_message& message) {
-  channels_.tell_survivor(static_cast<int>(slot), message);
-}
-
-ELASTIC_DECL task<void> survivors::answer() & {
-  for (;;) {
-    changed_.reset();
-    const time_point next = answer_due(options_.time->now());
-    if (next == time_point::max()) {
-      co_await changed_.wait();
-    } else {
-      co_await with_deadline(*options_.time, next, changed_.wait());
-    }
-  }
-}
-
-ELASTIC_DECL time_point survivors::answer_due(time_point now) {
-  time_point next = time_point::max();
-  for (std::size_t slot = 0; slot < places_.size(); ++slot) {
-    place& entry = places_[slot];
-    if (!entry.waits_since) continue;
-    const time_point due = *entry.waits_since + options_.timeout;
-    const std::optional<int> finished = finished_rank();
-    if (decide_ask(false, finished, now >= due) == ask_answer::wait) {
-      next = std::min(next, due);
-      continue;
-    }
-    entry.waits_since.reset();
-    const std::string why =
-        finished ? fmt::format("rank {} has already finished, so no new epoch can begin", *finished)
-                 : fmt::format("nothing has ended epoch {}", epoch_);
-    if (entry.is_ready) {
-      options_.log.error("killing rank {}, which left its epoch too early: {}", entry.rank, why);
-      options_.kill(slot);
-      continue;
-    }
-    options_.log.warning("rank {} fails with its own error: {}", entry.rank, why);
-    send(slot, control_messages::no_change{epoch_});
-  }
-  return next;
-}
-
-ELASTIC_DECL time_point survivors::deadline_of(const place& entry, time_point began,
-                                               time_point most) const {
-  return std::min(rejoin_deadline(began, entry.asked_at, options_.timeout), most);
-}
-
-ELASTIC_DECL void survivors::announce_change(time_point began, time_point most) {
-  const epoch_end end = facts();
-  for (std::size_t slot = 0; slot < places_.size(); ++slot) {
-    place& entry = places_[slot];
-    if (!can_stay(end.workers[slot]) || entry.is_ready || entry.is_notified) continue;
-    entry.is_notified = true;
-    control_messages::change change;
-    change.epoch = epoch_;
-    change.within = deadline_of(entry, began, most) - options_.time->now();
-    send(slot, change);
-  }
-}
-
-ELASTIC_DECL task<std::string> survivors::leave(bool is_pause, duration most) & {
-  using action = rejoin_step::action;
-  time_source& time = *options_.time;
-  const time_point began = time.now();
-  const time_point latest = deadline_after(began, most);
-  for (place& entry : places_) entry.waits_since.reset();
-  channels_.catch_up();
-  for (;;) {
-    epoch_end end = facts();
-    end.is_pause = is_pause;
-    time_point next = latest;
-    for (std::size_t slot = 0; slot < places_.size(); ++slot) {
-      const time_point due = deadline_of(places_[slot], began, latest);
-      end.workers[slot].is_overdue = time.now() >= due;
-      if (!end.workers[slot].is_overdue) next = std::min(next, due);
-    }
-    const rejoin_step step = decide_rejoin(end);
-    if (step.what == action::restart_all) co_return step.reason;
-    if (step.what == action::meet) co_return std::string();
-    announce_change(began, latest);
-    changed_.reset();
-    co_await with_deadline(time, next, changed_.wait());
-  }
-}
-
-ELASTIC_DECL bool survivors::rejoin(std::size_t slot, int rank,
-                                    const control_messages::rejoin& message) {
-  place& entry = places_.at(slot);
-  const bool is_sent = channels_.tell_survivor(static_cast<int>(slot), message);
-  if (!is_sent) return false;
-  entry.rank = rank;
-  entry.is_ready = false;
-  entry.is_notified = false;
-  entry.waits_since.reset();
-  entry.asked_at.reset();
-  channels_.started(static_cast<int>(slot));
-  return true;
-}
-
-}  // namespace elastic::detail
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 4
-
 // ---- elastic/process/detail/core_file.hpp ----
 
+#include <glob.h>
+
+#include <fstream>
+
 namespace elastic::detail {
+
+/// A core_pattern as a pattern for glob(3): specifiers whose values are known are filled in, the
+/// others become "*".
+inline std::string core_glob(std::string_view pattern, pid_t pid, bool uses_pid) {
+  std::string result;
+  bool has_pid = false;
+  for (std::size_t index = 0; index < pattern.size(); ++index) {
+    const char letter = pattern[index];
+    if (letter != '%') {
+      if (letter == '*' || letter == '?' || letter == '[' || letter == '\\') result += '\\';
+      result += letter;
+      continue;
+    }
+    if (++index == pattern.size()) break;
+    switch (pattern[index]) {
+      case '%': result += '%'; break;
+      case 'p':
+        result += std::to_string(pid);
+        has_pid = true;
+        break;
+      default: result += '*';
+    }
+  }
+  if (uses_pid && !has_pid) result += fmt::format(".{}", pid);
+  return result;
+}
+
+/// The newest file that a glob finds, if it was written at `since` or later.
+inline std::string newest_file(const std::string& pattern, std::time_t since) {
+  ::glob_t matches{};
+  std::string newest;
+  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches) == 0) {
+    for (std::size_t i = 0; i < matches.gl_pathc; ++i) {
+      struct stat status{};
+      if (::stat(matches.gl_pathv[i], &status) != 0 || !S_ISREG(status.st_mode)) continue;
+      if (status.st_mtime < since) continue;
+      since = status.st_mtime;
+      newest = matches.gl_pathv[i];
+    }
+  }
+  ::globfree(&matches);
+  return newest;
+}
 
 /// Locates the core dump of a process: the path of the file, or how to get it. Empty if it was not
 /// found: the process had changed its directory, or the file is on another machine.
@@ -22441,16 +22912,32 @@ namespace elastic::detail {
 /// @param since      when the process was started, in seconds since 1970
 /// @param root       a prefix for /proc
 /// Source: core(5).
-ELASTIC_DECL std::string find_core(pid_t pid, const std::string& directory, std::time_t since,
-                                   const std::string& root = "");
+inline std::string find_core(pid_t pid, const std::string& directory, std::time_t since,
+                             const std::string& root = "") {
+  std::string pattern;
+  std::getline(std::ifstream(root + "/proc/sys/kernel/core_pattern"), pattern);
+  if (pattern.starts_with('|')) {
+    const std::string program = pattern.substr(1, pattern.find(' ') - 1);
+    if (program.find("systemd-coredump") != program.npos) {
+      return fmt::format("coredumpctl info {}", pid);
+    }
+    return fmt::format("given to {}", program);
+  }
+  int uses_pid = 0;
+  std::ifstream(root + "/proc/sys/kernel/core_uses_pid") >> uses_pid;
+  std::string path = core_glob(pattern, pid, uses_pid != 0);
+  if (path.empty()) return {};
+  if (path[0] != '/') {
+    std::error_code ignored;
+    const auto here = std::filesystem::current_path(ignored);
+    path = (here / directory / path).string();
+  }
+  return newest_file(path, since);
+}
 
 }  // namespace elastic::detail
 
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
-
-// ---- elastic/agent/detail/impl/worker_leftovers.ipp ----
+// ---- elastic/agent/detail/workers/worker_leftovers.ipp ----
 
 #include <sys/statvfs.h>
 
@@ -22556,7 +23043,7 @@ ELASTIC_DECL task<void> worker_leftovers::read_within(duration patience, readers
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/impl/worker_watch.ipp ----
+// ---- elastic/agent/detail/workers/worker_watch.ipp ----
 
 namespace elastic::detail {
 
@@ -22596,7 +23083,7 @@ struct worker_watch::crowd {
 };
 
 ELASTIC_DECL std::vector<suspicion_change> worker_watch::look(
-    const std::vector<std::optional<worker_sight>>& sights, time_point now) {
+    const std::vector<std::optional<worker_sample>>& sights, time_point now) {
   const duration span = looked_ ? now - *looked_ : duration::zero();
   looked_ = now;
   records_.resize(sights.size());
@@ -22629,8 +23116,8 @@ ELASTIC_DECL std::vector<suspicion_change> worker_watch::look(
   return changes;
 }
 
-ELASTIC_DECL void worker_watch::compare(record& entry, const worker_sight& sight, duration span) {
-  const worker_sight& last = *entry.last;
+ELASTIC_DECL void worker_watch::compare(record& entry, const worker_sample& sight, duration span) {
+  const worker_sample& last = *entry.last;
   entry.is_compared = true;
   entry.share.reset();
   if (sight.processor_time && last.processor_time) {
@@ -22666,8 +23153,8 @@ ELASTIC_DECL auto worker_watch::survey() const -> crowd {
   return sum;
 }
 
-ELASTIC_DECL void worker_watch::count(record& entry, const worker_sight& sight, const crowd& others,
-                                      duration span) const {
+ELASTIC_DECL void worker_watch::count(record& entry, const worker_sample& sight,
+                                      const crowd& others, duration span) const {
   const auto lengthen = [span](duration& time, bool holds) {
     time = holds ? time + span : duration::zero();
   };
@@ -22710,7 +23197,7 @@ ELASTIC_DECL std::string worker_watch::relief_of(job_event::suspicion former, co
   return "too few others work that it could be compared with";
 }
 
-ELASTIC_DECL std::string worker_watch::reason_of(const record& entry, const worker_sight& sight,
+ELASTIC_DECL std::string worker_watch::reason_of(const record& entry, const worker_sample& sight,
                                                  const crowd& others) {
   switch (entry.suspicion) {
     case job_event::suspicion::none: break;
@@ -22740,7 +23227,7 @@ ELASTIC_DECL std::string worker_watch::reason_of(const record& entry, const work
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/base/detail/impl/descriptor_share.ipp ----
+// ---- elastic/base/detail/descriptor_share.ipp ----
 
 #include <dirent.h>
 
@@ -22823,7 +23310,7 @@ ELASTIC_DECL task<void> make_room_for_descriptors(std::shared_ptr<time_source> t
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/contract/detail/impl/call_memfd.ipp ----
+// ---- elastic/contract/detail/call_memfd.ipp ----
 
 namespace elastic::detail {
 
@@ -22965,7 +23452,7 @@ ELASTIC_DECL void call_memfd::swap(call_memfd& other) noexcept {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/telemetry/detail/impl/output_tails.ipp ----
+// ---- elastic/telemetry/detail/output_tails.ipp ----
 
 namespace elastic::detail {
 
@@ -23007,15 +23494,11 @@ ELASTIC_DECL task<std::optional<output_reader>> output_tails::ask(
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/uninterruptible_watch.hpp ----
+// ---- elastic/agent/detail/workers/uninterruptible_watch.hpp ----
+
+#include <charconv>
 
 namespace elastic::detail {
-
-/// How long a worker may be in uninterruptible sleep: TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT,
-/// in seconds. 0, which means forever, if that is not a positive number.
-///
-/// Source: torch.distributed.elastic.agent.server.local_elastic_agent (2.13).
-ELASTIC_DECL duration uninterruptible_limit(const environment_map& environment);
 
 /// Tracks how long each worker has been in uninterruptible sleep, as far as samples show.
 class uninterruptible_watch {
@@ -23023,16 +23506,49 @@ class uninterruptible_watch {
   explicit uninterruptible_watch(duration limit) : limit_(limit) {}
 
   /// The time between two samples.
-  ELASTIC_DECL duration period() const;
+  duration period() const;
 
   /// Notes the state of a worker, as in /proc. Result: how long it has been in uninterruptible
   /// sleep, if that reaches the limit; empty otherwise.
-  ELASTIC_DECL std::optional<duration> look(std::size_t slot, char state, time_point now);
+  std::optional<duration> look(std::size_t slot, char state, time_point now);
 
  private:
   duration limit_;
   std::map<std::size_t, time_point> since_;
 };
+
+/// How long a worker may be in uninterruptible sleep: TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT,
+/// in seconds. 0, which means forever, if that is not a positive number.
+///
+/// Source: torch.distributed.elastic.agent.server.local_elastic_agent (2.13).
+inline duration uninterruptible_limit(const environment_map& environment) {
+  const std::string text =
+      find_variable(environment, "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT").value_or("");
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const std::from_chars_result read = std::from_chars(text.data(), end, seconds);
+  if (read.ec != std::errc() || read.ptr != end || !(seconds > 0)) return duration::zero();
+  constexpr double most = 1e9;
+  return std::chrono::duration_cast<duration>(
+      std::chrono::duration<double>(std::min(seconds, most)));
+}
+
+inline duration uninterruptible_watch::period() const {
+  constexpr duration least = std::chrono::milliseconds(10);
+  constexpr duration most = std::chrono::seconds(1);
+  return std::clamp(limit_ / 4, least, most);
+}
+
+inline std::optional<duration> uninterruptible_watch::look(std::size_t slot, char state,
+                                                           time_point now) {
+  if (state != 'D') {
+    since_.erase(slot);
+    return std::nullopt;
+  }
+  const time_point since = since_.emplace(slot, now).first->second;
+  if (now - since < limit_) return std::nullopt;
+  return now - since;
+}
 
 }  // namespace elastic::detail
 
@@ -23239,8 +23755,8 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   std::iota(slots.begin(), slots.end(), std::size_t{0});
   stop_plan at_once;
   at_once.signal = SIGKILL;
-  co_await with_rollback(
-      start_some(worker_identities(spec_, round, ranks), std::move(slots), job), stop(at_once));
+  co_await with_rollback(start_some(worker_identities(spec_, round, ranks), std::move(slots), job),
+                         stop(at_once));
   attempt_.state = worker_state::healthy;
   report_start();
   update_state();
@@ -23291,8 +23807,8 @@ ELASTIC_DECL void worker_group::notify_roles() {
   for (const std::size_t slot : attempt_.ended) roles_->ended(slot);
 }
 
-ELASTIC_DECL job_context worker_group::context_of(const rendezvous_round& round,
-                                                  std::string run_id, int restart_count) const {
+ELASTIC_DECL job_context worker_group::context_of(const rendezvous_round& round, std::string run_id,
+                                                  int restart_count) const {
   job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
   job.has_world = !on_replica_end_;
   return job;
@@ -23498,23 +24014,16 @@ ELASTIC_DECL auto worker_group::look_at_workers() -> task<sights> {
   co_return seen;
 }
 
-ELASTIC_DECL std::optional<detail::worker_sight> worker_group::look_at_worker(std::size_t slot) {
+ELASTIC_DECL std::optional<detail::worker_sample> worker_group::look_at_worker(std::size_t slot) {
   const worker_group::worker& entry = attempt_.workers[slot];
   if (entry.end || entry.pid == 0) return std::nullopt;
-  detail::worker_sight sight;
+  detail::worker_sample sight;
   auto& last = attempt_.steps[slot];
   sight.step = last.number;
   sight.step_at = last.time;
   // A worker whose step advanced is not inspected further.
   if (std::exchange(last.looked, last.number) != last.number) return sight;
-  sight.written = processes_.copied(slot);
-  if (!layout_.may_hang()) {
-    for (const std::string* path : {&attempt_.files[slot].out, &attempt_.files[slot].err}) {
-      std::error_code failure;
-      const std::uintmax_t size = path->empty() ? 0 : std::filesystem::file_size(*path, failure);
-      if (!failure) sight.written += size;
-    }
-  }
+  sight.written = written_by(slot);
   const std::size_t most_files = limits::watched_files / attempt_.workers.size();
   const auto usage = detail::look_at_tree(entry.pid, std::max<std::size_t>(most_files, 1));
   if (!usage) return sight;
@@ -23523,6 +24032,22 @@ ELASTIC_DECL std::optional<detail::worker_sight> worker_group::look_at_worker(st
   sight.stopped = usage->stopped;
   sight.blocked = usage->blocked;
   return sight;
+}
+
+ELASTIC_DECL std::uint64_t worker_group::written_by(std::size_t slot) const {
+  std::uint64_t written = processes_.copied(slot);
+  if (layout_.may_hang()) return written;
+  for (const std::string* path : {&attempt_.files[slot].out, &attempt_.files[slot].err}) {
+    std::error_code failure;
+    const std::uintmax_t size = path->empty() ? 0 : std::filesystem::file_size(*path, failure);
+    if (!failure) written += size;
+  }
+  return written;
+}
+
+ELASTIC_DECL std::vector<std::string> worker_group::last_stderr(int local_rank) const {
+  if (layout_.may_hang()) return {};
+  return processes_.tail(static_cast<std::size_t>(local_rank));
 }
 
 ELASTIC_DECL std::optional<detail::output_reader> worker_group::output_of(std::int64_t rank) const {
@@ -23568,7 +24093,7 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   attempt_.stop_signal = plan.signal;
   note_early_events();
-  hooks_.hurry();
+  hooks_.stop_waiting();
   if (roles_) roles_->stopped();
   announce_stop(plan);
   co_await processes_.stop(plan);
@@ -23579,7 +24104,7 @@ ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
 
 ELASTIC_DECL void worker_group::kill() {
   if (!attempt_.stop_signal) attempt_.stop_signal = SIGKILL;
-  hooks_.hurry();
+  hooks_.stop_waiting();
   processes_.kill();
 }
 
@@ -23628,6 +24153,9 @@ ELASTIC_DECL process_set::services worker_group::process_services(const agent_se
   parts.log = services.log;
   parts.console_out = services.console_out;
   parts.console_err = services.console_err;
+  parts.alarm_texts = {"Traceback (most recent call last)",
+                       "The client socket has failed to connect"};
+  parts.on_alarm = [this](std::size_t slot) { parts_->failing(static_cast<int>(slot)); };
   parts.on_end = [this](const process_set::process_end& end) {
     note(end);
     look_into_abort(end);
@@ -23635,6 +24163,7 @@ ELASTIC_DECL process_set::services worker_group::process_services(const agent_se
     note_cause(end);
     const worker& ended = attempt_.workers.at(end.index);
     if (ended.is_start_reported) note_end_in_journal(ended);
+    parts_->ended(attempt_worker_of(end.index));
     if (on_replica_end_) on_replica_end_(end.index);
   };
   return parts;
@@ -23728,8 +24257,7 @@ ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
   update_state();
 }
 
-ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(
-    agent_part::hung_worker hung) const {
+ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(agent_part::hung_worker hung) const {
   detail::hang_hook_call call;
   call.environment = detail::program_environment(spec_.environment);
   call.directory = spec_.directory;
@@ -23757,20 +24285,36 @@ ELASTIC_DECL void worker_group::end_hung(int local_rank, const std::string& reas
 ELASTIC_DECL std::vector<agent_part::attempt_worker> worker_group::attempt_workers() const {
   std::vector<agent_part::attempt_worker> started;
   for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
-    const worker_group::worker& each = attempt_.workers[slot];
-    if (each.pid == 0) continue;
-    const auto& step = attempt_.steps[slot];
-    started.push_back({each.identity.rank, each.identity.local_rank, each.pid, step.number,
-                       step.time, each.end ? each.end->status.text() : std::string()});
+    if (attempt_.workers[slot].pid != 0) started.push_back(attempt_worker_of(slot));
   }
   return started;
+}
+
+ELASTIC_DECL agent_part::attempt_worker worker_group::attempt_worker_of(std::size_t slot) const {
+  const worker_group::worker& entry = attempt_.workers[slot];
+  const attempt::reported_step& step = attempt_.steps[slot];
+  agent_part::attempt_worker seen;
+  seen.rank = entry.identity.rank;
+  seen.local_rank = entry.identity.local_rank;
+  seen.pid = entry.pid;
+  seen.step = step.number;
+  seen.step_at = step.time;
+  seen.heard_at = step.heard;
+  seen.written = written_by(slot);
+  seen.error_file = entry.error_file;
+  if (!entry.end) return seen;
+  seen.end = entry.end->status.text();
+  seen.ended_at = entry.end->time;
+  seen.has_succeeded = entry.end->status.success();
+  return seen;
 }
 
 /// Looks at the other workers after one has aborted: PyTorch's watchdogs abort a worker that waits
 /// too long, and the others may wait for the same thing.
 ELASTIC_DECL void worker_group::look_into_abort(const process_set::process_end& end) {
   const bool has_aborted = end.status.signal() == SIGABRT && !end.was_stopped;
-  if (!has_aborted || !parts_->looks_last() || attempt_.stop_signal || !hooks_.accepts()) return;
+  const bool is_looked_at = has_aborted && parts_->wants_last_look();
+  if (!is_looked_at || attempt_.stop_signal || !hooks_.accepts()) return;
   const worker_group::worker& entry = attempt_.workers.at(end.index);
   agent_part::hung_worker aborted;
   aborted.rank = entry.identity.rank;
@@ -23789,7 +24333,7 @@ ELASTIC_DECL void worker_group::attach(std::shared_ptr<agent_part> part) {
 
 ELASTIC_DECL void worker_group::attach(std::shared_ptr<detail::agent_parts> parts) {
   parts_ = std::move(parts);
-  if (parts_->looks_last()) hooks_.look_first([this] { return this->look(); });
+  if (parts_->wants_last_look()) hooks_.look_first([this] { return this->look(); });
 }
 
 ELASTIC_DECL task<std::string> worker_group::look() {
@@ -23800,6 +24344,7 @@ ELASTIC_DECL task<std::string> worker_group::look() {
 
 ELASTIC_DECL void worker_group::take(int local_rank,
                                      const worker_messages::worker_message& message) {
+  attempt_.steps.at(static_cast<std::size_t>(local_rank)).heard = time_->now();
   if (const auto* made = std::get_if<worker_messages::progress>(&message)) {
     take(local_rank, *made);
   } else if (const auto* wish = std::get_if<worker_messages::no_restart>(&message)) {
@@ -24319,7 +24864,7 @@ ELASTIC_DECL std::string in_quotes(std::string_view text) {
 
 }  // namespace elastic
 
-// ---- elastic/base/detail/impl/concurrent_run.ipp ----
+// ---- elastic/base/detail/concurrent_run.ipp ----
 
 namespace elastic::detail {
 
@@ -24636,7 +25181,7 @@ ELASTIC_DECL job_secret job_secret::read(const std::string& path) {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2
 
-// ---- elastic/rendezvous/detail/impl/node_id.ipp ----
+// ---- elastic/rendezvous/detail/node_id.ipp ----
 
 namespace elastic::detail {
 
@@ -24789,9 +25334,43 @@ ELASTIC_DECL std::string node_counts_text(const std::vector<int>& node_counts) {
 
 namespace elastic::detail {
 
+/// How many letters must be inserted, deleted, replaced or swapped with the next one to turn one
+/// word into the other.
+inline std::size_t edit_distance(std::string_view left, std::string_view right) {
+  std::vector<std::vector<std::size_t>> rows(left.size() + 1,
+                                             std::vector<std::size_t>(right.size() + 1));
+  for (std::size_t i = 0; i <= left.size(); ++i) rows[i][0] = i;
+  for (std::size_t j = 0; j <= right.size(); ++j) rows[0][j] = j;
+  for (std::size_t i = 1; i <= left.size(); ++i) {
+    for (std::size_t j = 1; j <= right.size(); ++j) {
+      const bool same = left[i - 1] == right[j - 1];
+      rows[i][j] =
+          std::min({rows[i - 1][j - 1] + (same ? 0 : 1), rows[i - 1][j] + 1, rows[i][j - 1] + 1});
+      const bool swapped =
+          i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1];
+      if (swapped) rows[i][j] = std::min(rows[i][j], rows[i - 2][j - 2] + 1);
+    }
+  }
+  return rows[left.size()][right.size()];
+}
+
 /// The name that `word` probably stands for: few letters differ, or the name begins with it.
 /// Result: empty if there is none. Thread-safe.
-ELASTIC_DECL std::string nearest_name(std::string_view word, const std::vector<std::string>& names);
+inline std::string nearest_name(std::string_view word, const std::vector<std::string>& names) {
+  std::string nearest;
+  constexpr std::size_t longest = 100;  // a longer word is not a misspelt name
+  if (word.size() < 2 || word.size() > longest) return nearest;
+  std::size_t least = std::max<std::size_t>(1, (word.size() - 2) / 4) + 1;
+  for (const std::string& name : names) {
+    const std::string_view beginning = std::string_view(name).substr(0, word.size() + 1);
+    const std::size_t distance =
+        std::min(edit_distance(word, name), edit_distance(word, beginning));
+    if (distance >= least) continue;
+    least = distance;
+    nearest = name;
+  }
+  return nearest;
+}
 
 }  // namespace elastic::detail
 
@@ -25670,14 +26249,28 @@ ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
 
 // ---- elastic/net/detail/port_choice.hpp ----
 
+#include <fstream>
+
 namespace elastic::detail {
 
 /// A port from 10,000 to 19,999, below `first_of_kernel`: the first of those that the kernel gives
 /// to connections. None if fewer than 1,000 lie there.
-ELASTIC_DECL std::optional<std::uint16_t> port_below(int first_of_kernel, random_source& random);
+inline std::optional<std::uint16_t> port_below(int first_of_kernel, random_source& random) {
+  constexpr int first = 10'000;
+  constexpr int fewest = 1000;
+  constexpr int most = 10'000;
+  const int count = std::min(first_of_kernel - first, most);
+  if (count < fewest) return std::nullopt;
+  const auto chosen = static_cast<int>(random.below(static_cast<std::uint64_t>(count)));
+  return static_cast<std::uint16_t>(first + chosen);
+}
 
 /// From `net.ipv4.ip_local_port_range`; 0 if that cannot be read.
-ELASTIC_DECL int first_port_of_kernel();
+inline int first_port_of_kernel() {
+  int first = 0;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first;
+  return first;
+}
 
 }  // namespace elastic::detail
 
@@ -25952,7 +26545,7 @@ ELASTIC_DECL std::shared_ptr<output_sink> make_console_writer(const asio::any_io
 
 // ---- elastic/process/detail/guard_image.hpp ----
 
-// Written by scripts/guard_image.py from guard/guard.cpp. Do not edit.
+// Written by scripts/guard_image.py from elastic/process/guard/guard.cpp. Do not edit.
 
 namespace elastic::detail {
 
@@ -26514,7 +27107,7 @@ inline constexpr unsigned char guard_image[1] = {};
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/detail/impl/guard_file.ipp ----
+// ---- elastic/process/detail/guard_file.ipp ----
 
 namespace elastic::detail {
 
@@ -26588,7 +27181,7 @@ ELASTIC_DECL std::optional<guard_file> guard_sources::next() {
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/detail/impl/limit_reached.ipp ----
+// ---- elastic/process/detail/limit_reached.ipp ----
 
 namespace elastic::detail {
 
@@ -26653,7 +27246,7 @@ ELASTIC_DECL std::string limit_reached(int number, const std::string& root) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/detail/impl/proc_file.ipp ----
+// ---- elastic/process/detail/proc_file.ipp ----
 
 #include <dirent.h>
 
@@ -26709,7 +27302,7 @@ ELASTIC_DECL std::vector<pid_t> numbered_entries(const std::string& path) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/detail/impl/program_path.ipp ----
+// ---- elastic/process/detail/program_path.ipp ----
 
 namespace elastic::detail {
 
@@ -27703,7 +28296,7 @@ ELASTIC_DECL std::optional<std::int64_t> leading_number(std::string_view text);
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/store/detail/impl/key_value_engine.ipp ----
+// ---- elastic/store/detail/key_value_engine.ipp ----
 
 #include <iterator>
 
@@ -28255,7 +28848,7 @@ ELASTIC_DECL std::vector<std::string> prefix_store::prefixed(std::vector<std::st
 
 }  // namespace elastic
 
-// ---- elastic/net/detail/impl/secure_session.ipp ----
+// ---- elastic/net/detail/secure_session.ipp ----
 
 #if defined(ELASTIC_HAS_TLS)
 #include <openssl/err.h>
@@ -28654,7 +29247,7 @@ ELASTIC_DECL void secure_session::refuse() {
 
 }  // namespace elastic::detail
 
-// ---- elastic/store/detail/impl/tcp_store_protocol.ipp ----
+// ---- elastic/store/detail/tcp_store_protocol.ipp ----
 
 namespace elastic::detail {
 
@@ -28912,7 +29505,7 @@ inline void call_socket_hook(int fd) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/store/detail/impl/tcp_store_link.ipp ----
+// ---- elastic/store/detail/tcp_store_link.ipp ----
 
 namespace elastic::detail {
 
@@ -29533,7 +30126,7 @@ ELASTIC_DECL task<void> tcp_store::do_multi_set(key_value_list pairs) {
 
 }  // namespace elastic
 
-// ---- elastic/store/detail/impl/tcp_store_budget.ipp ----
+// ---- elastic/store/detail/tcp_store_budget.ipp ----
 
 namespace elastic::detail {
 
@@ -29559,7 +30152,7 @@ ELASTIC_DECL void tcp_store_budget::drop_largest() {
 
 }  // namespace elastic::detail
 
-// ---- elastic/store/detail/impl/tcp_store_newcomers.ipp ----
+// ---- elastic/store/detail/tcp_store_newcomers.ipp ----
 
 namespace elastic::detail {
 
@@ -29579,9 +30172,9 @@ ELASTIC_DECL void tcp_store_newcomers::set(client& holder, std::size_t bytes) {
   held_ = held_ - asking->bytes + bytes;
   asking->bytes = bytes;
   // The limits are met at the latest when the client that asks is out.
-  while (entries_.size() > most_) put_out(oldest_or(asking), problem::are_many);
+  while (entries_.size() > most_) evict(oldest_or(asking), problem::are_many);
   while (held_ > limits::store_newcomers_bytes) {
-    put_out(largest_or_oldest_or(asking), problem::hold_much);
+    evict(largest_or_oldest_or(asking), problem::hold_much);
   }
 }
 
@@ -29600,7 +30193,7 @@ ELASTIC_DECL std::optional<time_point> tcp_store_newcomers::next_deadline() cons
 
 ELASTIC_DECL void tcp_store_newcomers::end_late() {
   while (!entries_.empty() && entries_.front().deadline <= time_->now()) {
-    put_out(entries_.begin(), problem::is_late);
+    evict(entries_.begin(), problem::is_late);
   }
 }
 
@@ -29616,10 +30209,10 @@ ELASTIC_DECL auto tcp_store_newcomers::largest_or_oldest_or(position asking) -> 
   return largest->bytes > limits::store_newcomer_share ? largest : oldest_or(asking);
 }
 
-ELASTIC_DECL void tcp_store_newcomers::put_out(position which, problem why) {
+ELASTIC_DECL void tcp_store_newcomers::evict(position which, problem why) {
   client& who = *which->who;
   remove(who);
-  who.put_out(why);
+  who.evict(why);
 }
 
 }  // namespace elastic::detail
@@ -29670,7 +30263,7 @@ class store_meter {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/store/detail/impl/tcp_store_session.ipp ----
+// ---- elastic/store/detail/tcp_store_session.ipp ----
 
 namespace elastic::detail {
 
@@ -30051,19 +30644,16 @@ ELASTIC_DECL void tcp_store_session::release_large_input() {
 
 }  // namespace elastic::detail
 
-// ---- elastic/store/detail/impl/tcp_store_connection.ipp ----
+// ---- elastic/store/detail/tcp_store_connection.ipp ----
 
 namespace elastic::detail {
 
 /// An amount that every client may use is not worth counting.
 inline constexpr std::size_t uncounted_client_bytes = 4 * 1024;
 
-ELASTIC_DECL tcp_store_connection::tcp_store_connection(store_strand strand,
-                                                        std::shared_ptr<key_value_engine> engine,
-                                                        const tcp_store_bounds& bounds,
-                                                        tcp_store_legacy_dialect dialect,
-                                                        tcp_store_accounts accounts,
-                                                        gone_handler on_gone)
+ELASTIC_DECL tcp_store_connection::tcp_store_connection(
+    store_strand strand, std::shared_ptr<key_value_engine> engine, const tcp_store_bounds& bounds,
+    tcp_store_legacy_dialect dialect, tcp_store_accounts accounts, gone_handler on_gone)
     : strand_(std::move(strand)),
       session_(std::move(engine), bounds, dialect),
       accounts_(std::move(accounts)),
@@ -30123,7 +30713,7 @@ ELASTIC_DECL void tcp_store_connection::send_busy_alert() {
   ::send(descriptor(), alert.data(), alert.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-ELASTIC_DECL void tcp_store_connection::put_out(tcp_store_newcomers::problem why) {
+ELASTIC_DECL void tcp_store_connection::evict(tcp_store_newcomers::problem why) {
   is_newcomer_ = false;
   if (why != tcp_store_newcomers::problem::is_late) send_busy_alert();
   std::string_view lacking = "it has not shown that it holds this job's secret";
@@ -30899,22 +31489,20 @@ namespace elastic::detail {
 class tcp_store_ring_connection final : public tcp_store_connection {
  public:
   /// @param fd  a socket in blocking mode, which this object closes
-  ELASTIC_DECL tcp_store_ring_connection(int fd, std::shared_ptr<ring> io, store_strand strand,
-                                         std::shared_ptr<key_value_engine> engine,
-                                         const tcp_store_bounds& bounds,
-                                         tcp_store_legacy_dialect dialect,
-                                         tcp_store_accounts accounts,
-                                         gone_handler on_gone);
+  tcp_store_ring_connection(int fd, std::shared_ptr<ring> io, store_strand strand,
+                            std::shared_ptr<key_value_engine> engine,
+                            const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect,
+                            tcp_store_accounts accounts, gone_handler on_gone);
 
   ~tcp_store_ring_connection() override { ::close(fd_); }
 
  private:
-  ELASTIC_DECL void receive() override;
-  ELASTIC_DECL void on_received(const ring::completion& done) noexcept;
-  ELASTIC_DECL void transmit(std::string& output) override;
-  ELASTIC_DECL void on_sent(const ring::completion& done) noexcept;
+  void receive() override;
+  void on_received(const ring::completion& done) noexcept;
+  void transmit(std::string& output) override;
+  void on_sent(const ring::completion& done) noexcept;
   std::size_t unsent() const override { return on_the_way_.size(); }
-  ELASTIC_DECL void shut() override;
+  void shut() override;
 
   bool is_busy() const override { return receiving_.running() || sending_.running(); }
 
@@ -30926,6 +31514,57 @@ class tcp_store_ring_connection final : public tcp_store_connection {
   ring::member_operation<&tcp_store_ring_connection::on_received> receiving_{*this};
   ring::member_operation<&tcp_store_ring_connection::on_sent> sending_{*this};
 };
+
+inline tcp_store_ring_connection::tcp_store_ring_connection(
+    int fd, std::shared_ptr<ring> io, store_strand strand, std::shared_ptr<key_value_engine> engine,
+    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect, tcp_store_accounts accounts,
+    gone_handler on_gone)
+    : tcp_store_connection(std::move(strand), std::move(engine), bounds, dialect,
+                           std::move(accounts), std::move(on_gone)),
+      ring_(std::move(io)),
+      fd_(fd) {}
+
+inline void tcp_store_ring_connection::receive() {
+  if (!receiving_.running()) ring_->receive(receiving_, fd_, shared_from_this());
+}
+
+inline void tcp_store_ring_connection::on_received(const ring::completion& done) noexcept {
+  if (is_closed_) return tell_if_gone();
+  if (!done.last) {
+    received(done.data);
+    if (is_paused() || is_backed_up()) ring_->cancel(receiving_);
+    return advance();
+  }
+  // A pause stopped it: `advance` continues once the output is sent. The same holds for an end
+  // while something is unsent, because the client may have closed only its own direction.
+  if (is_sending_ || is_paused()) return;
+  if (done.result == -ECANCELED) return receive();
+  close();
+}
+
+inline void tcp_store_ring_connection::transmit(std::string& output) {
+  on_the_way_.swap(output);
+  is_sending_ = true;
+  ring_->send(sending_, fd_, on_the_way_, shared_from_this());
+}
+
+inline void tcp_store_ring_connection::on_sent(const ring::completion& done) noexcept {
+  constexpr std::size_t output_kept = 1024;
+  is_sending_ = false;
+  on_the_way_.clear();
+  if (on_the_way_.capacity() > output_kept) on_the_way_ = {};
+  if (is_closed_) return tell_if_gone();
+  if (done.error()) return close();
+  advance();
+}
+
+inline void tcp_store_ring_connection::shut() {
+  if (!is_busy()) return;  // the descriptor is closed at once
+  // Ends the connection for the client now. The descriptor stays open until no operation uses it.
+  ::shutdown(fd_, SHUT_RDWR);
+  ring_->cancel(receiving_);
+  ring_->cancel(sending_);
+}
 
 }  // namespace elastic::detail
 
@@ -31501,33 +32140,7 @@ ELASTIC_DECL std::int64_t versioned_store::sum_of(const std::string& key,
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/telemetry/detail/impl/stderr_line.ipp ----
-
-#include <poll.h>
-
-namespace elastic::detail {
-
-ELASTIC_DECL void write_stderr_line(std::string_view line) {
-  const std::string text = std::string(line) + "\n";
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const ssize_t count = ::write(STDERR_FILENO, rest.data(), rest.size());
-    if (count >= 0) {
-      rest.remove_prefix(static_cast<std::size_t>(count));
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      pollfd writable{STDERR_FILENO, POLLOUT, 0};
-      if (::poll(&writable, 1, 1000) <= 0) return;
-    } else if (errno != EINTR) {
-      return;
-    }
-  }
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/telemetry/impl/console_event_handler.ipp ----
-
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 
@@ -31615,6 +32228,8 @@ ELASTIC_DECL std::string to_console_line(const metric_handler::metric& measured)
 
 // Opt-in: for messages of the library's own protocols.
 
+#include <charconv>
+
 namespace elastic::detail {
 
 /// A field of a JSON object, without the content of lists, objects and fractions.
@@ -31636,13 +32251,108 @@ struct plain_field {
   std::string_view text = {};
 };
 
+/// Consumes the parts of a plain object from the front of a text. Each member returns whether the
+/// part is there.
+class plain_json_reader {
+ public:
+  explicit plain_json_reader(std::string_view text) : rest_(text) {}
+
+  bool read(std::vector<plain_field>& fields) {
+    if (!take('{')) return false;
+    if (take('}')) return ends();
+    do {
+      plain_field& field = fields.emplace_back();
+      if (!take_text(field.name) || !take(':') || !take_value(field)) return false;
+    } while (take(','));
+    return take('}') && ends();
+  }
+
+ private:
+  void skip_blanks() {
+    std::size_t blanks = 0;
+    const auto is_blank = [](char letter) {
+      return letter == ' ' || letter == '\n' || letter == '\r' || letter == '\t';
+    };
+    while (blanks < rest_.size() && is_blank(rest_[blanks])) ++blanks;
+    rest_.remove_prefix(blanks);
+  }
+
+  bool ends() {
+    skip_blanks();
+    return rest_.empty();
+  }
+
+  bool take(char sign) {
+    skip_blanks();
+    if (rest_.empty() || rest_.front() != sign) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  bool take_text(std::string_view& text) {
+    if (!take('"')) return false;
+    std::size_t size = 0;
+    const auto is_plain = [](char letter) {
+      return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\';
+    };
+    while (size < rest_.size() && is_plain(rest_[size])) ++size;
+    if (size == rest_.size() || rest_[size] != '"') return false;
+    text = rest_.substr(0, size);
+    rest_.remove_prefix(size + 1);
+    return true;
+  }
+
+  bool take_word(std::string_view word) {
+    if (!rest_.starts_with(word)) return false;
+    rest_.remove_prefix(word.size());
+    return true;
+  }
+
+  bool take_number(std::int64_t& number) {
+    constexpr std::size_t most_digits = 18;
+    const std::size_t sign = rest_.starts_with('-') ? 1 : 0;
+    std::size_t end = sign;
+    while (end < rest_.size() && rest_[end] >= '0' && rest_[end] <= '9') ++end;
+    const std::size_t digits = end - sign;
+    const bool has_leading_zero = digits > 1 && rest_[sign] == '0';
+    if (digits == 0 || digits > most_digits || has_leading_zero) return false;
+    // Other parts of a number would come next, where the caller then finds no end of the value.
+    std::from_chars(rest_.data(), rest_.data() + end, number);
+    rest_.remove_prefix(end);
+    return true;
+  }
+
+  bool take_value(plain_field& field) {
+    skip_blanks();
+    if (rest_.empty()) return false;
+    switch (rest_.front()) {
+      case '"': field.kind = plain_field::type::text; return take_text(field.text);
+      case 't':
+        field.kind = plain_field::type::flag;
+        field.number = 1;
+        return take_word("true");
+      case 'f': field.kind = plain_field::type::flag; return take_word("false");
+      case 'n': field.kind = plain_field::type::null; return take_word("null");
+      default: field.kind = plain_field::type::number; return take_number(field.number);
+    }
+  }
+
+  std::string_view rest_;
+};
+
 /// Parses a JSON object that contains only texts of printable ASCII without escapes, integers of at
 /// most 18 digits, true, false and null. Almost every message is like that, and a full JSON parser
 /// takes ten times as long for it.
 ///
 /// Result: the fields in their order, which refer to `text`; false if `text` contains anything
 /// else, or is not JSON at all.
-ELASTIC_DECL bool read_plain_json(std::string_view text, std::vector<plain_field>& fields);
+inline bool read_plain_json(std::string_view text, std::vector<plain_field>& fields) {
+  constexpr std::size_t usual_fields = 16;
+  fields.reserve(usual_fields);
+  if (plain_json_reader(text).read(fields)) return true;
+  fields.clear();
+  return false;
+}
 
 }  // namespace elastic::detail
 
@@ -31959,8 +32669,6 @@ Variant read_message(const json_fields& fields, const kind_names<Variant>& kinds
 
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
 namespace elastic {
 
 namespace detail {
@@ -32027,6 +32735,8 @@ inline void describe(job_event& event, record_rows& rows) {
   rows.number("step", event.step);
   rows.number("elsewhere", event.elsewhere);
   rows.number("count", event.count);
+  rows.number("making", event.making);
+  rows.number("bytes", event.bytes);
   journal_seconds(rows, "seconds", event.seconds);
   journal_seconds(rows, "allowed", event.allowed);
   journal_text(rows, "reason", event.reason);
@@ -32319,9 +33029,7 @@ ELASTIC_DECL void leave_error(std::exception_ptr thrown, const char* path, std::
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/contract/detail/impl/roles_document.ipp ----
-
-#include <nlohmann/json.hpp>
+// ---- elastic/contract/detail/roles_document.ipp ----
 
 namespace elastic::detail {
 
@@ -32450,7 +33158,7 @@ ELASTIC_DECL std::vector<roles_document::worker> parse_workers(std::string_view 
 
 }  // namespace elastic::detail
 
-// ---- elastic/health/detail/impl/line_intake.ipp ----
+// ---- elastic/control/detail/line_intake.ipp ----
 
 namespace elastic::detail {
 
@@ -32488,7 +33196,6 @@ ELASTIC_DECL auto line_intake::next() -> std::optional<item> {
 
 // ---- elastic/worker/impl/worker_channel.ipp ----
 
-#include <poll.h>
 #include <sys/un.h>
 
 namespace elastic {
@@ -32816,8 +33523,6 @@ ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::next
 
 // ---- elastic/worker/impl/worker_context.ipp ----
 
-#include <charconv>
-
 namespace elastic {
 
 namespace detail {
@@ -32935,7 +33640,6 @@ ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(worker_context co
 
 // ---- elastic/cli/impl/chaos_plan.ipp ----
 
-#include <charconv>
 #include <cmath>
 
 #include <fmt/ranges.h>
@@ -32962,7 +33666,7 @@ inline constexpr std::array<chaos_kind_row, 4> chaos_kinds{
   throw error(errc::invalid_argument, fmt::format("'{}': {}", printable_text(part), allowed));
 }
 
-/// What is before a mark; the text is what is behind it. Empty if there is no such mark.
+/// The part before a mark; `text` keeps the part behind it. Empty if there is no such mark.
 inline std::optional<std::string_view> cut_at(std::string_view& text, char mark) {
   const std::size_t position = text.find(mark);
   if (position == std::string_view::npos) return std::nullopt;
@@ -33468,8 +34172,9 @@ class process_handle {
 
 namespace elastic::detail {
 
-/// The agent's ends of a pipe to which a Python worker writes its stacks (see `inspection_hook`).
-/// The worker opens it by its path and never waits: output that does not fit into the pipe is lost.
+/// The agent's ends of a pipe to which a Python worker writes its stacks, by
+/// embedded/inspection_hook.py. The worker opens it by its path and never waits: output that does
+/// not fit into the pipe is lost.
 class stack_pipe {
  public:
   ELASTIC_DECL stack_pipe();
@@ -33507,27 +34212,6 @@ class stack_pipe {
 
 namespace elastic::detail {
 
-/// The beginning of each hook, in Python: functions that remove its traces before the script runs.
-inline constexpr char hook_prelude[] = R"python(
-import os
-import sys
-
-def restore_path(had_path):
-    """Takes away the entry of PYTHONPATH from which this was imported."""
-    entry, _, rest = os.environ.pop("PYTHONPATH").partition(":")
-    if had_path == "1":
-        os.environ["PYTHONPATH"] = rest
-    sys.path.remove(entry)
-    sys.path_importer_cache.pop(entry, None)
-    cache = getattr(sys.modules.get("zipimport"), "_zip_directory_cache", {})
-    cache.pop(entry, None)
-
-def run_hidden():
-    """What this module hid: the user's own sitecustomize, as the interpreter runs it."""
-    sys.modules.pop("sitecustomize", None)
-    sys.modules["site"].execsitecustomize()
-)python";
-
 /// The path by which other processes of the same user open a descriptor of this one.
 ELASTIC_DECL std::string path_of_own(int descriptor);
 
@@ -33536,7 +34220,7 @@ ELASTIC_DECL std::string path_of_own(int descriptor);
 /// `sitecustomize` that it hid, which may be another hook or the user's own.
 class hook_archive {
  public:
-  /// @param content  the code after the `hook_prelude`
+  /// @param content  the code after embedded/hook_prelude.py
   ELASTIC_DECL explicit hook_archive(std::string_view content);
 
   /// False if memory or descriptors were lacking. `hooked` then changes nothing.
@@ -33579,7 +34263,7 @@ struct worker_inspection {
   std::string log_folder;
 };
 
-/// A launcher that makes Python workers run the `inspection_hook`, and inspects them.
+/// A launcher that makes Python workers run embedded/inspection_hook.py, and inspects them.
 ///
 /// Thread-safety: one strand at a time.
 class inspected_workers final : public process_launcher {
@@ -33660,21 +34344,21 @@ struct stall_look {
 class stall_watch {
  public:
   /// @param now  when the attempt began
-  ELASTIC_DECL explicit stall_watch(const stall_watch_options& options, time_point now);
+  explicit stall_watch(const stall_watch_options& options, time_point now);
 
   /// Notes a step that a rank reported. Only a step above all earlier ones counts as progress.
   /// Result: whether it ends a stall.
-  ELASTIC_DECL bool step(std::int64_t number, time_point now);
+  bool step(std::int64_t number, time_point now);
 
   /// When to ask next; `time_point::max()` while the job is stalled.
-  ELASTIC_DECL time_point wake_at() const;
+  time_point wake_at() const;
 
   /// Whether to inspect now.
   bool wants_look(time_point now) const { return now >= wake_at(); }
 
   /// Takes the result of an inspection.
   /// Result: whether a stall begins now; true once for each stall.
-  ELASTIC_DECL bool looked(const stall_look& found, time_point now);
+  bool looked(const stall_look& found, time_point now);
 
   bool is_stalled() const { return is_stalled_; }
 
@@ -33683,10 +34367,10 @@ class stall_watch {
   time_point stalled_since() const { return stalled_since_; }
 
   /// The time without progress after which the job counts as stalled.
-  ELASTIC_DECL duration patience() const;
+  duration patience() const;
 
  private:
-  ELASTIC_DECL bool shows_stall(const stall_look& found) const;
+  bool shows_stall(const stall_look& found) const;
 
   stall_watch_options options_;
   time_point progressed_;
@@ -33698,6 +34382,52 @@ class stall_watch {
   bool is_stalled_ = false;
   time_point stalled_since_{};
 };
+
+inline stall_watch::stall_watch(const stall_watch_options& options, time_point now)
+    : options_(options), progressed_(now), rests_until_(now) {}
+
+inline bool stall_watch::step(std::int64_t number, time_point now) {
+  if (number <= last_step_) return false;
+  // A step that ended a stall does not count as a usual length.
+  if (stepped_ && !is_stalled_) longest_step_ = std::max(longest_step_, now - *stepped_);
+  last_step_ = number;
+  stepped_ = now;
+  progressed_ = std::max(progressed_, now);
+  return std::exchange(is_stalled_, false);
+}
+
+inline duration stall_watch::patience() const {
+  if (options_.stall_after) return *options_.stall_after;
+  return std::max(options_.least, options_.step_factor * longest_step_);
+}
+
+inline time_point stall_watch::wake_at() const {
+  if (is_stalled_) return time_point::max();
+  return std::max(deadline_after(progressed_, patience()), rests_until_);
+}
+
+inline bool stall_watch::shows_stall(const stall_look& found) const {
+  if (found.longest_wait) return *found.longest_wait >= patience();
+  // Without recorders, idleness before the first step means nothing: the job may be loading its
+  // data.
+  return found.is_idle && (stepped_.has_value() || options_.stall_after.has_value());
+}
+
+inline bool stall_watch::looked(const stall_look& found, time_point now) {
+  if (is_stalled_) return false;
+  if (shows_stall(found)) {
+    is_stalled_ = true;
+    stalled_since_ = stepped_.value_or(now);
+    if (found.longest_wait) {
+      stalled_since_ = std::max(stepped_.value_or(time_point::min()), now - *found.longest_wait);
+    }
+    return true;
+  }
+  // The earliest time at which an outstanding operation can have lasted that long.
+  const duration rest = patience() - found.longest_wait.value_or(duration::zero());
+  rests_until_ = deadline_after(now, std::max(rest, patience() / 2));
+  return false;
+}
 
 }  // namespace elastic::detail
 
@@ -33810,6 +34540,260 @@ class kept_recorders {
 
 }  // namespace elastic::detail
 
+// ---- elastic/diagnosis/detail/error_file_watch.hpp ----
+
+namespace elastic::detail {
+
+/// Learns from the kernel that workers have written their error files. Reads none of them.
+///
+/// Thread-safety: one strand at a time.
+class error_file_watch {
+ public:
+  ELASTIC_DECL explicit error_file_watch(asio::any_io_executor strand);
+
+  /// Whether the kernel reports changes to this process, which may have used up what it may watch.
+  bool is_open() const { return stream_.is_open(); }
+
+  /// Watches for a file, existing or new, in a folder that exists. If the folder cannot be watched,
+  /// nothing is ever reported about it.
+  ELASTIC_DECL void add(int local_rank, const std::string& file);
+
+  /// Waits until files were written and closed, or moved to their names. Only if it is open.
+  ///
+  /// Result: the local ranks of their workers, at least one.
+  /// Cancellation: all types; no event is lost.
+  ELASTIC_DECL task<std::vector<int>> written();
+
+ private:
+  struct place {
+    int local_rank = 0;
+    std::string name;
+  };
+
+  ELASTIC_DECL std::vector<int> read_events();
+
+  asio::posix::stream_descriptor stream_;
+  /// By watch descriptor.
+  std::map<int, place> places_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/diagnosis/detail/worker_signs.hpp ----
+
+namespace elastic::detail {
+
+/// What the processes of a worker have done so far, as /proc shows it. Sums may decrease when a
+/// process ends.
+struct worker_activity {
+  duration processor_time{};
+  std::size_t processes = 0;
+  /// Bytes that were read and written, and the number of writes. What sockets send and receive by
+  /// calls of their own is not included.
+  std::uint64_t read = 0;
+  std::uint64_t written = 0;
+  std::uint64_t writes = 0;
+  /// A socket has data that its peer has not received yet.
+  bool sends = false;
+  /// A signal or a debugger has stopped one of them.
+  bool is_stopped = false;
+};
+
+/// What a worker of this node has shown at one moment. Texts are as the worker wrote them.
+struct worker_signs {
+  struct exit {
+    /// "exit code 0".
+    std::string how;
+    bool is_success = false;
+    time_point at{};
+  };
+  struct exception {
+    /// "ValueError: no such shard".
+    std::string text;
+    /// When it was reported.
+    time_point at{};
+  };
+
+  int rank = 0;
+  int local_rank = 0;
+  pid_t pid = 0;
+  /// Empty while it runs.
+  std::optional<exit> ended = {};
+  /// The exception that it reported; empty: none.
+  std::optional<exception> failure = {};
+  /// The last step that it reported (-1: none), when, and how many there are (0: unknown).
+  std::int64_t step = -1;
+  time_point step_at{};
+  std::int64_t steps = 0;
+  /// When it last sent a message, and how many bytes of its output are known.
+  time_point heard_at{};
+  std::uint64_t output = 0;
+  /// Empty: unknown.
+  std::optional<worker_activity> activity = {};
+};
+
+/// Inspects the processes of a worker, but not its sockets (`sends`). Takes about 20 µs for each
+/// process and 5 µs for each thread.
+///
+/// @param most_files  roughly how many files of /proc may be read
+/// Result: empty if the process has ended, or there is too much to read.
+ELASTIC_DECL std::optional<worker_activity> look_at_activity(pid_t root, std::size_t most_files);
+
+/// The exception with which a Python program ends, from the last lines of its stderr: the last line
+/// of a traceback that nobody has caught and after which nothing was printed but messages of
+/// PyTorch's own log. A traceback was not caught if it begins in a module, or if PyTorch's hook for
+/// such exceptions has printed it, which puts the rank before each line.
+///
+/// Result: "ValueError: no such shard"; empty if the lines end in another way.
+ELASTIC_DECL std::string uncaught_exception(const std::vector<std::string>& lines);
+
+/// The exception in the error file of a worker.
+///
+/// @param since  an older file is none of this worker
+/// Result: empty if there is none, it is not complete, not a regular file or too large.
+ELASTIC_DECL std::string reported_exception(const std::string& error_file, wall_time since);
+
+}  // namespace elastic::detail
+
+// ---- elastic/diagnosis/detail/notice_judge.hpp ----
+
+namespace elastic::detail {
+
+/// What a node says about workers that cannot go on.
+struct notice {
+  /// One printable line, and what it may mean, if nobody knows where the workers are.
+  std::string line;
+  std::string guess = {};
+  /// The local ranks of workers of which the end of the line says where they are.
+  std::vector<int> places = {};
+  /// The worker to end, and why; empty: none. There is no line then.
+  std::optional<int> ended = {};
+};
+
+/// Decides from what the workers of a node have shown which of them cannot go on. Pure: it takes
+/// signs and the time, and returns what to say and whom to end. design/diagnosis.md has its rules.
+///
+/// Thread-safety: none.
+class notice_judge {
+ public:
+  /// @param end_after_error  see `job_diagnosis::end_after_error`
+  /// @param node             how lines call this node
+  notice_judge(duration end_after_error, std::string node)
+      : end_after_error_(end_after_error), node_(std::move(node)) {}
+
+  /// @param signs      those of all workers of the attempt that were started
+  /// @param disturbed  the workers were inspected meanwhile, so that their activity says nothing
+  ELASTIC_DECL std::vector<notice> take(const std::vector<worker_signs>& signs, time_point now,
+                                        bool disturbed = false);
+
+  /// When to take the next signs; `time_point::max()`: when a worker gives one.
+  time_point wake_at() const { return wake_at_; }
+
+ private:
+  struct record {
+    worker_signs last;
+    /// Since when it has made no progress: no step, message or output.
+    time_point quiet_since{};
+    /// Since when it has done nothing at all.
+    time_point idle_since{};
+    /// When the exceptions were reported that were told, and for which it was ended.
+    std::optional<time_point> told = {};
+    std::optional<time_point> punished = {};
+  };
+  using records = std::vector<const record*>;
+
+  ELASTIC_DECL void compare(record& entry, const worker_signs& signs, time_point now,
+                            bool disturbed) const;
+  ELASTIC_DECL static bool has_failed(const record& entry);
+  ELASTIC_DECL void judge_failure(record& entry, time_point now, std::vector<notice>& notices);
+  struct remainder;
+  ELASTIC_DECL static remainder survey(const records& ended, const records& running);
+  ELASTIC_DECL void judge_rest(const records& ended, const records& running, time_point now,
+                               std::vector<notice>& notices);
+  ELASTIC_DECL std::string name_of(const record& entry) const;
+  ELASTIC_DECL std::string line_about(const remainder& rest, bool are_idle, time_point now) const;
+  ELASTIC_DECL std::string names_of(const records& workers) const;
+  ELASTIC_DECL static std::string ranks_of(const records& workers);
+  /// Whether a time has come; otherwise the next signs are taken then, or earlier.
+  ELASTIC_DECL bool is_due(time_point due, time_point now);
+
+  duration end_after_error_;
+  std::string node_;
+  std::map<int, record> records_;
+  time_point wake_at_ = time_point::max();
+  std::optional<time_point> taken_;
+  /// The last exception or end.
+  time_point evidence_at_{};
+  /// How many had ended when the others were last told, and when that was.
+  std::size_t told_ended_ = 0;
+  time_point told_at_{};
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/diagnosis/detail/notice_watch.hpp ----
+
+namespace elastic::detail {
+
+/// Says which workers of this node cannot go on, and ends those that have failed and do not end.
+/// Sleeps until a worker gives a sign: it ends, writes its error file, or shows an exception on
+/// stderr. Then it takes the signs of all workers, as often as the `notice_judge` wants them.
+///
+/// Thread-safety: the agent's strand.
+class notice_watch {
+ public:
+  /// Finds out where the main threads of these local ranks are: "; it is in data.py:88 read_shard",
+  /// for each of which that is known.
+  using place_finder = std::function<task<std::vector<std::string>>(std::vector<int>)>;
+
+  /// @param agent   must outlive this object
+  /// @param places  empty: nobody knows
+  ELASTIC_DECL notice_watch(const job_diagnosis& terms, const agent_part::context& agent,
+                            place_finder places);
+
+  ELASTIC_DECL void progressed(const worker_progress& made);
+  /// A worker has ended.
+  void ended() { evidence_.set(); }
+  /// The stderr or the error file of a worker may have an exception.
+  ELASTIC_DECL void failing();
+
+  /// The workers do something because they are inspected.
+  void disturb() { is_disturbed_ = true; }
+
+  /// Watches the workers of an attempt, or of an epoch. Without `job_diagnosis::notices` it waits.
+  ///
+  /// Errors: none; if the workers can no longer be watched, the log says so.
+  /// Cancellation: all types; nothing else ends it.
+  ELASTIC_DECL task<void> run();
+
+ private:
+  ELASTIC_DECL task<void> watch();
+  ELASTIC_DECL task<void> follow(error_file_watch& files);
+  ELASTIC_DECL task<void> judge();
+  ELASTIC_DECL task<std::vector<worker_signs>> look();
+  ELASTIC_DECL void read_failure(worker_signs& signs);
+  ELASTIC_DECL void note_failure(int local_rank, const std::string& text);
+  ELASTIC_DECL task<void> report(notice said);
+
+  bool is_on_;
+  duration end_after_error_;
+  std::string node_;
+  const agent_part::context& agent_;
+  place_finder places_;
+  event_flag evidence_;
+  bool is_urgent_ = false;
+  bool is_disturbed_ = false;
+  wall_time began_{};
+  /// By local rank: how many steps there are, the exceptions in error files and on stderr, and the
+  /// error files that may have been written since they were read.
+  std::map<int, std::int64_t> steps_;
+  std::map<int, worker_signs::exception> recorded_;
+  std::map<int, worker_signs::exception> printed_;
+  std::set<int> unread_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/diagnosis/detail/round_inspection.hpp ----
 
 namespace elastic::detail {
@@ -33894,7 +34878,7 @@ class stall_history {
   /// Result: whether to report it: no earlier verdict blames the same ranks for the same cause with
   /// at least the same confidence. `behind` and `slow` count as one cause: they differ only in
   /// whether the rank computes at that moment.
-  ELASTIC_DECL bool add(const stall_verdict& verdict);
+  bool add(const stall_verdict& verdict);
 
   bool is_empty() const { return told_.empty(); }
   void clear() { told_.clear(); }
@@ -33903,13 +34887,32 @@ class stall_history {
   std::vector<stall_verdict> told_;
 };
 
+inline bool is_same_claim(const stall_verdict& left, const stall_verdict& right) {
+  const auto claim = [](const stall_verdict& verdict) {
+    return verdict.cause == stall_verdict::kind::slow ? stall_verdict::kind::behind : verdict.cause;
+  };
+  // Ignores the order: the most important rank comes first, and that may change.
+  return claim(left) == claim(right) && std::is_permutation(left.ranks.begin(), left.ranks.end(),
+                                                            right.ranks.begin(), right.ranks.end());
+}
+
+inline bool stall_history::add(const stall_verdict& verdict) {
+  const bool is_known = std::any_of(told_.begin(), told_.end(), [&](const stall_verdict& earlier) {
+    return is_same_claim(earlier, verdict) && earlier.confidence >= verdict.confidence;
+  });
+  if (is_known || told_.size() == most_verdicts) return false;
+  told_.push_back(verdict);
+  return true;
+}
+
 }  // namespace elastic::detail
 
 // ---- elastic/diagnosis/detail/diagnosis_part.hpp ----
 
 namespace elastic::detail {
 
-/// Inspects the workers of an agent. On the node of group rank 0 it detects stalls of the job.
+/// Inspects the workers of an agent, and says which of them cannot go on. On the node of group rank
+/// 0 it detects stalls of the job.
 class diagnosis_part final : public agent_part {
  public:
   ELASTIC_DECL diagnosis_part(job_diagnosis terms, agent_part::context agent);
@@ -33919,9 +34922,11 @@ class diagnosis_part final : public agent_part {
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
   ELASTIC_DECL void progressed(const worker_progress& made) override;
+  void ended(const attempt_worker&) override { notices_.ended(); }
+  void failing(int) override { notices_.failing(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
   ELASTIC_DECL task<std::optional<job_command::outcome>> carry_out(job_command command) override;
-  bool looks_last() const override { return terms_.opens_workers && context_.has_world; }
+  bool wants_last_look() const override { return terms_.opens_workers && context_.has_world; }
   ELASTIC_DECL task<std::string> last_look() override;
 
  private:
@@ -33939,8 +34944,9 @@ class diagnosis_part final : public agent_part {
   ELASTIC_DECL task<std::string> answer(round_inspection::request asked);
   ELASTIC_DECL task<look> inspect(time_point deadline);
   ELASTIC_DECL task<look> inspect_twice(time_point deadline);
-  ELASTIC_DECL task<void> keep_recorders(std::vector<worker_inspection> found,
-                                         time_point deadline);
+  ELASTIC_DECL notice_watch::place_finder place_finder();
+  ELASTIC_DECL task<std::vector<std::string>> find_places(std::vector<int> local_ranks);
+  ELASTIC_DECL task<void> keep_recorders(std::vector<worker_inspection> found, time_point deadline);
   ELASTIC_DECL void end_rank(int rank, const std::string& reason);
   ELASTIC_DECL task<stall_verdict> judge(question asked);
   ELASTIC_DECL task<void> watch();
@@ -33977,6 +34983,7 @@ class diagnosis_part final : public agent_part {
   event_flag has_looked_;
   std::string found_;
   time_point found_at_{};
+  notice_watch notices_;
 };
 
 }  // namespace elastic::detail
@@ -34056,12 +35063,16 @@ class standby_part final : public agent_part {
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
   ELASTIC_DECL std::optional<worker_starts> starts() const override;
+  ELASTIC_DECL void progressed(const worker_progress& made) override;
   void prepared() override { standbys_->run_scripts(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
   ELASTIC_DECL void end_attempt() override;
   ELASTIC_DECL task<void> end() override;
 
  private:
+  ELASTIC_DECL bool do_workers_run() const;
+  ELASTIC_DECL void record(const standby_set::counts& pool);
+
   // Whether this node joins only once its standbys are ready: no attempt has begun, and the others
   // may run without this node.
   bool joins_warm() const { return context_.job_may_grow && !has_begun_; }
@@ -34071,6 +35082,8 @@ class standby_part final : public agent_part {
   /// Null before `wrap`.
   std::shared_ptr<standby_set> standbys_;
   bool has_begun_ = false;
+  /// The workers of the attempt that have reported a step, by local rank.
+  std::set<int> stepped_;
 };
 
 }  // namespace elastic::detail
@@ -34188,17 +35201,24 @@ struct option_type {
 
 namespace elastic::detail {
 
+/// The part of a job file that may set an option: none, the whole job, each role, or only a
+/// role that has a world, or a Python script in it.
+enum class option_scope { one_job, job, role, world, python };
+
 /// All of one option of elasticrun: another option is another row.
 struct option_row {
   /// "-t,--tee".
   const char* names;
-  /// What stands for its value in the help; null for a flag.
+  /// The placeholder for its value in the help; null for a flag.
   const char* value;
   /// The heading under which --help lists it.
   const char* heading;
+  option_scope scope = option_scope::one_job;
+  /// The advice where the option excludes a job file; null: it is for a job of one role alone.
+  const char* instead = nullptr;
   const char* help;
   option_type type;
-  /// What the value is if none is given, in words, if `type` cannot show it.
+  /// The default value in words, if `type` cannot show it.
   const char* default_text = "";
   /// A variable, besides PET_<NAME>, that has the value if the option is not given.
   const char* variable = "";
@@ -34219,6 +35239,11 @@ struct option_row {
   /// "30", or "TORCH_ELASTIC_SHUTDOWN_TIMEOUT, else 30"; empty: nothing to be said of it.
   ELASTIC_DECL std::string default_value() const;
 };
+
+/// Whether a role can have options of a scope; a role whose workers form a world has all of these.
+inline bool is_of_role(option_scope scope) {
+  return scope != option_scope::one_job && scope != option_scope::job;
+}
 
 /// The options in the order of --help.
 ELASTIC_DECL const std::vector<option_row>& option_rows();
@@ -34321,14 +35346,14 @@ ELASTIC_DECL void settle_program(const given_options& options,
 
 // ---- elastic/cli/detail/option_documents.hpp ----
 
-// What is written from the table of options for other programs: man and the shells.
+// Documents for other programs, man and the shells, written from the table of options.
 
 namespace elastic::detail {
 
 /// The shells that `completion_script` knows.
 ELASTIC_DECL const std::vector<std::string>& completion_shells();
 
-/// What makes a shell complete the options and commands of elasticrun. `shell`: one of
+/// The script by which a shell completes options and commands of elasticrun. `shell`: one of
 /// completion_shells.
 ELASTIC_DECL std::string completion_script(
     std::string_view shell, const std::vector<command_line_facts::command>& commands);
@@ -34342,7 +35367,7 @@ ELASTIC_DECL std::string man_page(const std::vector<command_line_facts::command>
 
 namespace elastic::detail {
 
-/// What --help shows.
+/// The text that --help shows.
 ELASTIC_DECL std::string help_text(const command_line_facts& facts);
 
 /// Parts of it that are not in the table of options: how it is used, the variables that it reads,
@@ -34359,7 +35384,7 @@ ELASTIC_DECL std::string_view help_exit_codes();
 
 namespace elastic::detail {
 
-/// Where a value goes.
+/// The place that takes a value.
 template <class T>
 using option_field = std::function<T&(option_target&)>;
 
@@ -34468,7 +35493,7 @@ ELASTIC_DECL option_type ignored_choice_type(std::vector<std::string> names);
 
 namespace elastic::detail {
 
-/// What was taken from Slurm's variables, and what contradicts them, one sentence each.
+/// Sentences about the settings taken from Slurm's variables, and about contradictions to them.
 struct slurm_words {
   std::vector<std::string> notes;
   std::vector<std::string> warnings;
@@ -34828,7 +35853,7 @@ struct device_listing {
   std::vector<render_node> render_nodes;
 };
 
-/// How many of these GPUs workers can use, see `elastic::count_accelerators`.
+/// The number of GPUs that workers can use, see `elastic::count_accelerators`.
 ELASTIC_DECL int count_accelerators(const device_listing& listing,
                                     const environment_map& environment);
 
@@ -34903,93 +35928,134 @@ class byte_stream {
 
 }  // namespace elastic::detail
 
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2 || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
+// ---- elastic/net/detail/http_parser.hpp ----
 
-// ---- elastic/net/detail/http_response_parser.hpp ----
-
-// Opt-in: for etcd.
+// Opt-in: for etcd and servers of the library.
 
 namespace elastic::detail {
 
-/// Parses one HTTP/1.1 response from bytes that arrive in pieces of any size. It is strict: it
-/// refuses ambiguous input, and anything that exceeds a limit.
-///
-/// Errors of every member that parses: `errc::protocol_violation`, with a sentence that names the
-/// defect; the parser is unusable then.
-class http_response_parser {
- public:
-  /// @param body_bound  the most bytes of a body to hold; those already taken do not count
-  ELASTIC_DECL explicit http_response_parser(std::size_t body_bound = limits::http_body_bytes);
-
-  /// Takes bytes. Bytes after the end of the response are an error, because nobody requested them.
-  ELASTIC_DECL void feed(std::string_view bytes);
-
-  /// The connection has ended. Errors: if the response is incomplete.
-  ELASTIC_DECL void end();
-
-  /// Whether the status and the headers are known.
-  bool has_head() const { return has_head_; }
-  bool is_complete() const { return state_ == state::complete; }
-
-  /// Whether anything has arrived.
-  bool has_begun() const { return has_begun_; }
-
-  int status() const { return status_; }
+/// The first line of an HTTP message and its headers.
+struct http_head {
+  /// Of a request. The path begins with a slash, as it was sent: no escape is resolved. The query
+  /// is what follows the question mark.
+  std::string method = {};
+  std::string path = {};
+  std::string query = {};
+  /// Of a response.
+  int status = 0;
+  /// By their names in lower case.
+  std::map<std::string, std::string> headers = {};
+  /// Whether another message may follow on the connection.
+  bool keeps_connection = false;
 
   /// The value of a header, by its name in lower case; empty if there is none.
   ELASTIC_DECL std::string header(const std::string& name) const;
+};
 
-  const std::map<std::string, std::string>& headers() const { return headers_; }
+/// Why a message is refused.
+struct http_refusal {
+  /// The status with which a server answers such a request: 413 and 431 for one that is too long.
+  int status = 0;
+  /// A clause.
+  std::string problem = {};
+};
 
-  /// Whether another request may be sent over the connection once the response is complete.
-  bool keeps_connection() const { return keeps_connection_; }
+/// Parses HTTP/1.x messages, one after the other, from bytes that arrive in pieces of any size. It
+/// is strict: it refuses ambiguous input, and anything that exceeds a bound. A request in chunks is
+/// refused, too.
+class http_parser {
+ public:
+  enum class message { request, response };
+  enum class state { incomplete, complete, refused };
 
-  /// The bytes of the body that have arrived since the last call.
+  /// The most that a message may have.
+  struct bounds {
+    /// Bytes of the lines before the body, and of those between its chunks.
+    std::size_t head_bytes;
+    std::size_t headers;
+    /// Bytes of a body of known length, and bytes that nobody has taken yet.
+    std::size_t body_bytes;
+  };
+
+  http_parser(message kind, bounds most) : kind_(kind), most_(most) {}
+
+  /// Takes bytes up to the end of the message. Result: how many; the rest are of the next message.
+  /// None once the message is complete or refused.
+  ELASTIC_DECL std::size_t feed(std::string_view bytes);
+
+  /// The connection has ended: completes a response without a length, and refuses any other message
+  /// that is incomplete.
+  ELASTIC_DECL void end();
+
+  state current() const { return state_; }
+
+  /// Whether anything has arrived of the message.
+  bool has_begun() const { return has_begun_; }
+
+  /// Whether the head is complete.
+  bool has_head() const { return has_head_; }
+  const http_head& head() const { return head_; }
+
+  /// The bytes of the body that have arrived and were not taken.
+  const std::string& body() const { return body_; }
   ELASTIC_DECL std::string take_body();
 
+  /// Why the message was refused. The parser is then of no more use.
+  const http_refusal& refusal() const { return refusal_; }
+
+  /// Begins with the next message.
+  void next() { *this = http_parser(kind_, most_); }
+
  private:
-  enum class state { line, counted, chunk, until_end, complete };
-  enum class line_of { status, header, chunk_size, chunk_end, trailer };
+  enum class part { first_line, header, counted, chunk_size, chunk, chunk_end, trailer, until_end };
 
-  [[noreturn]] ELASTIC_DECL static void refuse(const std::string& why);
-  [[noreturn]] ELASTIC_DECL static void refuse_length(const std::string& why);
+  bool is_request() const { return kind_ == message::request; }
+  ELASTIC_DECL void refuse(int status, std::string problem);
 
-  // Printable, for use in a message.
-  ELASTIC_DECL static std::string shown(std::string_view text);
+  // ---- lines ------------------------------------------------------------------------------------
 
-  // ---- lines ----------------------------------------------------------------------------------
+  ELASTIC_DECL std::size_t read_line(std::string_view bytes);
+  ELASTIC_DECL bool begins_as_response() const;
+  ELASTIC_DECL void take_line(std::string_view line);
+  ELASTIC_DECL void read_request_line(std::string_view line);
+  ELASTIC_DECL void read_status_line(std::string_view line);
+  ELASTIC_DECL void read_header(std::string_view line);
+  ELASTIC_DECL void join_header(const std::string& name, std::string_view value);
 
-  ELASTIC_DECL void read_line(std::string_view& bytes);
-  ELASTIC_DECL bool begins_as_http() const;
+  // ---- the body ---------------------------------------------------------------------------------
 
-  // "HTTP/1.1 200 OK"
-  ELASTIC_DECL void read_status(const std::string& line);
-  ELASTIC_DECL void read_header(const std::string& line);
   ELASTIC_DECL void end_head();
-
-  // ---- body -----------------------------------------------------------------------------------
-
-  ELASTIC_DECL static std::uint64_t read_number(std::string_view digits, int base);
+  ELASTIC_DECL void check_request();
+  ELASTIC_DECL void begin_response_body();
+  ELASTIC_DECL void begin_body(std::string_view length);
   ELASTIC_DECL void read_chunk_size(std::string_view line);
-  ELASTIC_DECL void read_counted(std::string_view& bytes);
-  ELASTIC_DECL void keep(std::string_view bytes);
+  ELASTIC_DECL bool read_size(std::string_view digits, int base);
+  ELASTIC_DECL std::size_t read_counted(std::string_view bytes);
+  ELASTIC_DECL std::size_t keep(std::string_view bytes);
 
-  std::size_t body_bound_;
-  state state_ = state::line;
-  line_of line_of_ = line_of::status;
+  message kind_;
+  bounds most_;
+  state state_ = state::incomplete;
+  part part_ = part::first_line;
+  http_head head_;
   std::string line_;
   std::size_t head_bytes_ = 0;
   bool has_begun_ = false;
   bool has_head_ = false;
+  bool is_http_1_0_ = false;
   int announcements_ = 0;
-  int status_ = 0;
-  std::map<std::string, std::string> headers_;
-  bool keeps_connection_ = false;
+  /// The bytes of the body, or of the chunk, that are still to come.
   std::uint64_t left_ = 0;
   std::string body_;
+  http_refusal refusal_;
 };
 
+/// The text in lower case, as far as it is ASCII: names of headers and hosts.
+ELASTIC_DECL std::string http_lower_case(std::string_view text);
+
 }  // namespace elastic::detail
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2 || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
 
 // ---- elastic/net/detail/http_connection.hpp ----
 
@@ -35049,7 +36115,8 @@ class http_connection {
 
   std::unique_ptr<byte_stream> stream_;
   std::string host_;
-  std::optional<http_response_parser> parser_;
+  /// Of the present response; empty before the first request.
+  std::optional<http_parser> parser_;
   std::array<char, 16 * 1024> piece_;
   bool is_usable_ = true;
 };
@@ -35086,7 +36153,7 @@ struct tls_options {
 
 namespace elastic::detail {
 
-/// How to reach etcd.
+/// The address of etcd and the way to reach it.
 struct etcd_options {
   /// Members of one cluster, which are interchangeable; at least one.
   std::vector<endpoint> members;
@@ -35102,7 +36169,7 @@ struct etcd_options {
   duration first_patience = std::chrono::seconds(600);
   /// How long an etcd that was reached before may be unreachable.
   duration patience = limits::rendezvous_reconnect_timeout;
-  /// How messages name a setting of the rendezvous.
+  /// The name of a setting of the rendezvous in messages.
   std::function<std::string(std::string_view setting)> name_of = [](std::string_view setting) {
     return std::string(setting);
   };
@@ -35334,7 +36401,7 @@ namespace elastic::detail {
 enum class etcd_v2_form {
   /// Unchanged: those of torchrun's rendezvous are already in base64.
   plain,
-  /// In base64, as torchrun's store writes them.
+  /// Base64, as torchrun's store writes them.
   base64,
 };
 
@@ -35799,7 +36866,7 @@ struct legacy_state {
   int participants = 0;
   /// The keys of the nodes that have confirmed, in the order in which they did.
   std::vector<std::string> keep_alives;
-  /// How many nodes wait for the version after a complete one; each of them counts itself.
+  /// The number of nodes that wait for the version after a complete one; each counts itself.
   int waiting = 0;
   /// Only in a closed state, to which elasticrun adds it; empty if a node of torchrun closed it.
   std::optional<job_ending> ending;
@@ -35824,7 +36891,7 @@ ELASTIC_DECL std::string to_text(const legacy_state& state);
 
 namespace elastic::detail {
 
-/// How long the data of torchrun's rendezvous "etcd" lives without a refresh.
+/// The lifetimes of the data of torchrun's rendezvous "etcd" without a refresh.
 struct legacy_ttl {
   /// A version that a node is making.
   static constexpr std::chrono::seconds setup{5};
@@ -35836,7 +36903,7 @@ struct legacy_ttl {
   static constexpr std::chrono::seconds job{7200};
 };
 
-/// What a node remembers about its own steps: the state does not name it.
+/// The memory of a node about its own steps: the state does not name it.
 struct legacy_standing {
   /// The version that it has joined, and its rank there; empty: none.
   std::string version;
@@ -35885,16 +36952,91 @@ struct legacy_decision {
   time_point until = time_point::max();
 };
 
+inline legacy_decision decide_in_joinable(const legacy_state& state, const legacy_standing& me,
+                                          const rendezvous_settings& settings, time_point now) {
+  if (me.version.empty()) {
+    if (state.participants < settings.max_nodes) return {legacy_action::join, "there is room"};
+    return {legacy_action::wait, "the version is full"};
+  }
+  if (!me.call_end) return {legacy_action::wait, "waiting for more nodes, or the last call"};
+  if (now >= *me.call_end) return {legacy_action::freeze, "the last call is over"};
+  if (now >= me.next_refresh) return {legacy_action::refresh_call, "the last call goes on"};
+  return {legacy_action::wait, "this node waits out the last call",
+          std::min(*me.call_end, me.next_refresh)};
+}
+
+// The nodes that wait for the end of a complete version end it if it has lost a node, even if that
+// node is the one that waits. But nodes of torchrun check only every few seconds whether somebody
+// waits, and see that only while the version exists; a node that missed it would continue alone. So
+// they get time for that, unless all of them are known to wait.
+inline legacy_decision decide_in_foreign(const legacy_state& state, const legacy_standing& me,
+                                         const rendezvous_settings& settings,
+                                         const std::set<std::string>& living, time_point now) {
+  const bool was_mine = me.former_version == state.version;
+  int others = 0;
+  for (int rank = 0; rank < state.participants; ++rank) {
+    const bool is_own = was_mine && rank == me.former_rank;
+    if (!is_own && living.count(legacy_lease_name(rank)) != 0) ++others;
+  }
+  const bool is_whole = !was_mine && others == state.participants;
+  if (me.waits_for != state.version) {
+    // A node that counts itself stops the workers of all nodes, which is useless if no slot is
+    // free.
+    if (is_whole && state.participants >= settings.max_nodes) {
+      return {legacy_action::wait, "the version is full, and waits for nobody"};
+    }
+    return {legacy_action::announce, "a version is complete: waiting for the next"};
+  }
+  if (is_whole) {
+    return {legacy_action::wait, "waiting until the nodes of the version leave it"};
+  }
+  const bool all_wait = state.waiting > me.waiting_before + others;
+  const time_point notice_end = me.waits_since + legacy_ttl::lease;
+  if (all_wait) return {legacy_action::destroy, "its nodes are gone, or wait as well"};
+  if (now >= notice_end) return {legacy_action::destroy, "its nodes had time to see who waits"};
+  return {legacy_action::wait, "its nodes have time to see that this one waits", notice_end};
+}
+
+inline legacy_decision decide_by_state(const legacy_state& state, const legacy_standing& me,
+                                       const rendezvous_settings& settings,
+                                       const std::set<std::string>& living, time_point now) {
+  switch (state.status) {
+    case legacy_status::joinable: return decide_in_joinable(state, me, settings, now);
+    case legacy_status::frozen:
+      if (me.version.empty()) return {legacy_action::wait, "the version is not open any more"};
+      if (has_confirmed(state, me.rank)) return {legacy_action::wait, "the others confirm"};
+      return {legacy_action::confirm, "all nodes are there"};
+    case legacy_status::complete: return decide_in_foreign(state, me, settings, living, now);
+    default: return {legacy_action::wait, "a node makes a new version"};
+  }
+}
+
 /// The next step of a node that wants to join a version.
 /// @param state     empty if there is no version
 /// @param living    the names of the nodes' keys, if the version is complete
 /// @param deadline  when it gives up
 /// Result: with `wait`, `until` is at most just after the deadline.
-ELASTIC_DECL legacy_decision decide_legacy(const std::optional<legacy_state>& state,
-                                           const legacy_standing& me,
-                                           const rendezvous_settings& settings,
-                                           const std::set<std::string>& living, time_point now,
-                                           time_point deadline);
+inline legacy_decision decide_legacy(const std::optional<legacy_state>& state,
+                                     const legacy_standing& me, const rendezvous_settings& settings,
+                                     const std::set<std::string>& living, time_point now,
+                                     time_point deadline) {
+  if (state && state->status == legacy_status::closed) {
+    return {legacy_action::refuse_closed, "the rendezvous is closed"};
+  }
+  const bool is_in = !me.version.empty();
+  const bool is_there = state && state->version == me.version && me.rank < state->participants;
+  if (is_in && !is_there) return {legacy_action::forget, "the version has ended"};
+  if (is_in && state->status == legacy_status::complete) {
+    if (has_confirmed(*state, me.rank)) return {legacy_action::placed, "the version is complete"};
+    return {legacy_action::forget, "the version is complete without this node"};
+  }
+  if (now > deadline) return {legacy_action::refuse_timeout, "the join timeout is over"};
+  if (!state) return {legacy_action::create, "there is no version"};
+  legacy_decision next = decide_by_state(*state, me, settings, living, now);
+  const time_point give_up = deadline + std::chrono::milliseconds(1);
+  next.until = std::min(next.until, give_up);
+  return next;
+}
 
 }  // namespace elastic::detail
 
@@ -35922,16 +37064,27 @@ struct fencing {
   static constexpr std::chrono::milliseconds kill_time{50};
 
   /// For a node that counts as lost after `silence`, which is greater than 0.
-  ELASTIC_DECL static fencing of_silence(duration silence);
+  static fencing of_silence(duration silence);
 
   /// For a node whose connection ended and that counts as lost unless it returns within `grace`,
   /// which is greater than 0.
-  ELASTIC_DECL static fencing of_end(duration grace);
+  static fencing of_end(duration grace);
 
   /// For the node whose agent stopped leading because it lost the others half of `grace` ago: it
   /// has the rest of the time of `of_end`.
-  ELASTIC_DECL static fencing of_step_down(duration grace);
+  static fencing of_step_down(duration grace);
 };
+
+inline fencing fencing::of_silence(duration silence) {
+  const duration margin = std::min<duration>(silence / 50 + kill_time, silence / 8);
+  return {silence / 4 * 3, silence - margin, silence};
+}
+
+inline fencing fencing::of_end(duration grace) { return {grace / 2, grace / 4 * 3, grace}; }
+
+inline fencing fencing::of_step_down(duration grace) {
+  return {duration::zero(), grace / 4, grace / 2};
+}
 
 }  // namespace elastic::detail
 
@@ -36037,7 +37190,7 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   /// The key; empty if there is none.
   const std::string& held() const { return held_; }
 
-  /// When it was last refreshed.
+  /// The time of the last refresh.
   const life_sign& sign() const { return sign_; }
 
   /// Why the last refresh failed.
@@ -36270,7 +37423,7 @@ namespace elastic::detail {
 /// The parts of a legacy_rendezvous.
 struct legacy_rendezvous_options {
   rendezvous_parameters parameters;
-  /// How the agents of the job exchange information once they have met.
+  /// The dialect in which the agents of the job exchange information once they have met.
   torch_dialect dialect = torch_dialect::torch_1_13;
   /// The keys of this job, and their path, as all nodes name it. Must be set.
   std::shared_ptr<leased_keys> keys;
@@ -36488,7 +37641,7 @@ struct hello {
   /// Whether the server belongs to this node, and ends with it.
   bool hosts = false;
   /// The greatest term of a server that has welcomed this node; 0: none.
-  std::int64_t most_term = 0;
+  std::int64_t highest_term = 0;
   std::optional<former_round> former = {};
   /// The node can send the server reports about itself.
   bool has_reports = false;
@@ -36750,7 +37903,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   /// This node is between two rounds: nothing known about the round that it leaves holds any
   /// longer.
-  ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
+  ELASTIC_DECL void begin_join(rendezvous_messages::join joining);
 
   /// Holds back the job's next round, now and after every reconnect; without a reason, stops doing
   /// so.
@@ -36776,7 +37929,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   /// Makes this node take part in no round up to this one, whatever it requests. Call it without a
   /// connection.
-  ELASTIC_DECL void forgo_rounds(std::int64_t last);
+  ELASTIC_DECL void skip_rounds_through(std::int64_t last);
 
   /// This node has no worker until it is placed again.
   void note_no_workers() { has_no_workers_ = true; }
@@ -36921,7 +38074,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   bool tells_ends_ = false;
   bool has_no_workers_ = false;
   /// The last round in which this node takes no part.
-  std::int64_t forgone_ = -1;
+  std::int64_t skipped_through_ = -1;
   fencing end_;
   /// The last server resigned, and no other one has been greeted without an answer since.
   bool has_server_resigned_ = false;
@@ -37546,15 +38699,15 @@ namespace elastic::detail {
 class torch_state_clock {
  public:
   /// Takes a state that was read at `now`. Forgets nodes that are no longer in it.
-  ELASTIC_DECL void observe(const torch_state& state, time_point now);
+  void observe(const torch_state& state, time_point now);
 
   /// The nodes, in order, whose heartbeat had not changed for longer than `allowed` when the state
   /// was last read. What happened since then is unknown, so a long time without a read does not
   /// make a node lost. A heartbeat counts as new when it is first seen, however old its time is.
-  ELASTIC_DECL std::vector<node_id> dead(duration allowed) const;
+  std::vector<node_id> dead(duration allowed) const;
 
   /// When the current deadline of the state was first seen; empty if it has none.
-  ELASTIC_DECL std::optional<time_point> deadline_seen() const;
+  std::optional<time_point> deadline_seen() const;
 
  private:
   struct seen {
@@ -37566,6 +38719,35 @@ class torch_state_clock {
   std::map<node_id, seen> heartbeats_;
   std::optional<seen> deadline_;
 };
+
+inline void torch_state_clock::observe(const torch_state& state, time_point now) {
+  observed_ = now;
+  std::map<node_id, seen> heartbeats;
+  for (const auto& [id, value] : state.last_heartbeats) {
+    const auto former = heartbeats_.find(id);
+    const bool is_new = former == heartbeats_.end() || former->second.value != value;
+    heartbeats.emplace(id, seen{value, is_new ? now : former->second.since});
+  }
+  heartbeats_.swap(heartbeats);
+  if (!state.deadline) {
+    deadline_.reset();
+  } else if (!deadline_ || deadline_->value != *state.deadline) {
+    deadline_ = seen{*state.deadline, now};
+  }
+}
+
+inline std::vector<node_id> torch_state_clock::dead(duration allowed) const {
+  std::vector<node_id> nodes;
+  for (const auto& [id, heartbeat] : heartbeats_) {
+    if (observed_ - heartbeat.since > allowed) nodes.push_back(id);
+  }
+  return nodes;
+}
+
+inline std::optional<time_point> torch_state_clock::deadline_seen() const {
+  if (!deadline_) return std::nullopt;
+  return deadline_->since;
+}
 
 }  // namespace elastic::detail
 
@@ -38030,8 +39212,6 @@ class keyed_rendezvous_backend final : public rendezvous_backend {
 #include <fstream>
 #include <ios>
 
-#include <nlohmann/json.hpp>
-
 namespace elastic {
 
 namespace detail {
@@ -38466,7 +39646,7 @@ ELASTIC_DECL void add_etcd_rendezvous(rendezvous_registry& registry) {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/base/detail/impl/blocking.ipp ----
+// ---- elastic/base/detail/blocking.ipp ----
 
 namespace elastic::detail {
 
@@ -38570,52 +39750,11 @@ ELASTIC_DECL void close_on_thread(unique_fd file) noexcept {
 
 }  // namespace elastic::detail
 
-// ---- elastic/base/detail/impl/random.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL random_source::random_source() {
-  std::random_device device;
-  engine_.seed((static_cast<std::uint64_t>(device()) << 32) | device());
-}
-
-ELASTIC_DECL std::uint64_t random_source::below(std::uint64_t bound) {
-  return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(engine_);
-}
-
-ELASTIC_DECL std::string random_uuid(random_source& random) {
-  const std::uint64_t high = random.next();
-  const std::uint64_t low = random.next();
-  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
-                     high & 0x0fff, 0x8000 | (low >> 48 & 0x3fff), low & 0xffffffffffff);
-}
-
-ELASTIC_DECL std::string random_name(random_source& random, std::size_t length) {
-  constexpr char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
-  std::string name(length, '_');
-  for (char& letter : name) letter = letters[random.below(sizeof letters - 1)];
-  return name;
-}
-
-ELASTIC_DECL std::string random_uuid() {
-  random_source random;
-  return random_uuid(random);
-}
-
-ELASTIC_DECL std::string random_name(std::size_t length) {
-  random_source random;
-  return random_name(random, length);
-}
-
-}  // namespace elastic::detail
-
 #endif
 
 #if defined(ELASTIC_WITH_FILE) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3)
 
-// ---- elastic/file/detail/impl/key_file.ipp ----
-
-#include <charconv>
+// ---- elastic/file/detail/key_file.ipp ----
 
 namespace elastic::detail {
 
@@ -38688,7 +39827,7 @@ ELASTIC_DECL bool key_file::read_number(std::string_view digits, std::size_t& nu
 
 }  // namespace elastic::detail
 
-// ---- elastic/file/detail/impl/key_directory.ipp ----
+// ---- elastic/file/detail/key_directory.ipp ----
 
 #include <dirent.h>
 #include <linux/magic.h>
@@ -39092,11 +40231,9 @@ ELASTIC_DECL void add_file_rendezvous(rendezvous_registry& registry) {
 
 #if defined(ELASTIC_WITH_FUNCTIONS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/functions/detail/impl/call_value.ipp ----
+// ---- elastic/functions/detail/call_value.ipp ----
 
 #include <cmath>
-
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 
@@ -39146,8 +40283,6 @@ ELASTIC_DECL nlohmann::json arguments_of(const function_call& call) {
 }  // namespace elastic::detail
 
 // ---- elastic/functions/impl/entrypoint.ipp ----
-
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 
@@ -39329,9 +40464,7 @@ class fork_launcher final : public process_launcher {
 
 #if defined(ELASTIC_WITH_FUNCTIONS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/functions/detail/impl/own_functions.ipp ----
-
-#include <nlohmann/json.hpp>
+// ---- elastic/functions/detail/own_functions.ipp ----
 
 namespace elastic::detail {
 
@@ -39384,10 +40517,9 @@ ELASTIC_DECL void run_own_function(const launch_config& config, worker_spec& wor
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/process/detail/impl/console_target.ipp ----
+// ---- elastic/process/detail/console_target.ipp ----
 
 #include <limits.h>
-#include <poll.h>
 #include <sys/ioctl.h>
 
 namespace elastic::detail {
@@ -39522,8 +40654,6 @@ ELASTIC_DECL ssize_t console_target::attempt(std::string_view bytes) {
 }  // namespace elastic::detail
 
 // ---- elastic/launch/impl/console_log.ipp ----
-
-#include <poll.h>
 
 namespace elastic {
 
@@ -40078,22 +41208,53 @@ namespace elastic::detail {
 class candidate_marker {
  public:
   /// @param list  all endpoints, in their order
-  ELASTIC_DECL candidate_marker(std::string_view run_id, std::string_view list, int place);
+  candidate_marker(std::string_view run_id, std::string_view list, int place);
 
   /// Whether an earlier agent left the marker.
-  ELASTIC_DECL bool exists() const;
+  bool exists() const;
 
   /// Result: whether the marker exists now.
-  ELASTIC_DECL bool leave() const;
+  bool leave() const;
 
   /// Removes the marker: no node of the job can have workers any more.
-  ELASTIC_DECL void remove() const;
+  void remove() const;
 
   const std::string& path() const { return path_; }
 
  private:
   std::string path_;
 };
+
+/// FNV-1a, because every build must compute the same hash.
+inline std::uint64_t marker_hash(std::string_view text) {
+  std::uint64_t sum = 14695981039346656037U;
+  for (const char letter : text) {
+    sum ^= static_cast<unsigned char>(letter);
+    sum *= 1099511628211U;
+  }
+  return sum;
+}
+
+inline candidate_marker::candidate_marker(std::string_view run_id, std::string_view list, int place)
+    : path_(fmt::format("/dev/shm/elastic-candidate-{}-{:016x}", ::geteuid(),
+                        marker_hash(fmt::format("{}\n{}\n{}", run_id, list, place)))) {}
+
+inline bool candidate_marker::exists() const {
+  struct stat about{};
+  // A file of another user does not count.
+  return ::lstat(path_.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+         about.st_uid == ::geteuid();
+}
+
+inline bool candidate_marker::leave() const {
+  // An existing file stays as it is: it may be another user's pipe.
+  constexpr int flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC;
+  const int descriptor = ::open(path_.c_str(), flags, 0600);
+  if (descriptor >= 0) ::close(descriptor);
+  return exists();
+}
+
+inline void candidate_marker::remove() const { ::unlink(path_.c_str()); }
 
 }  // namespace elastic::detail
 
@@ -40125,7 +41286,7 @@ struct seek {
   std::string run_id;
   std::string list;
   /// The greatest term of any leader that the node has met; 0: none.
-  std::int64_t most_term = 0;
+  std::int64_t highest_term = 0;
   /// The candidate of the node's agent, and that agent's number; -1: it has none.
   int index = -1;
   std::uint64_t node = 0;
@@ -40134,9 +41295,9 @@ struct seek {
 struct vote {
   std::int64_t term = 0;
   /// Only asks whether the vote would be granted: binds nobody.
-  bool is_try = false;
+  bool is_prevote = false;
   /// All candidates were blank: the job begins.
-  bool is_fresh = false;
+  bool starts_job = false;
 };
 
 /// The leader's register. It also serves as a keep-alive.
@@ -40195,8 +41356,8 @@ struct leads {
 
 struct grant {
   std::int64_t term = 0;
-  bool is_try = false;
-  bool yes = false;
+  bool is_prevote = false;
+  bool is_granted = false;
   /// No leader has written to the voter yet.
   bool is_blank = false;
   /// The voter knows that an earlier agent served in its place and did not end in order.
@@ -40289,63 +41450,6 @@ class frame_reader {
 
 #if defined(ELASTIC_WITH_NODES) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2 || ELASTIC_SOURCE_PART == 3)
 
-// ---- elastic/nodes/detail/former_world.hpp ----
-
-namespace elastic::detail {
-
-/// What a server knows of the world that a former server of the same job made: the reports of nodes
-/// that come back from it. Pure: reports and times in, answers out.
-///
-/// Until that world is over, a node that has not come back may still run its workers, so the server
-/// must not make a round. It is over when no node can still be silent without having stopped its
-/// workers. It is over earlier once every node is accounted for: the nodes of the newest round have
-/// joined, which they do without workers, and the host is gone with its server, at whose address
-/// the present server listens.
-class former_world {
- public:
-  /// A node sends its hello.
-  /// @param here     the address at which it reached the present server
-  /// @param silence  how long a node of the job may be silent
-  ELASTIC_DECL void reported(const rendezvous_messages::former_round& place, std::string_view here,
-                             duration silence, time_point now);
-
-  /// A node sends its hello that was connected to a server of this term, but in none of its rounds:
-  /// that server may have made one without it.
-  ELASTIC_DECL void reported_server(std::int64_t term, duration silence, time_point now);
-
-  /// A node that reported its former place joins: its workers are gone.
-  ELASTIC_DECL void joined(const rendezvous_messages::former_round& place);
-
-  /// The node that hosts the present server joins. It takes the place of the one that ended with
-  /// the former server.
-  void host_joined() { has_host_joined_ = true; }
-
-  /// Whether any node has reported such a world.
-  bool is_known() const { return newest_.round >= 0 || server_term_ > 0; }
-
-  /// Whether no worker of that world can be left. Also true if no such world is known.
-  ELASTIC_DECL bool is_over(time_point now) const;
-
-  /// The latest time at which it is over; `time_point::max()` if that is not known.
-  time_point over_at() const { return over_at_; }
-
- private:
-  ELASTIC_DECL bool is_accounted_for() const;
-
-  /// Of the newest round that a node reported.
-  rendezvous_messages::former_round newest_{.term = 0, .round = -1, .world = 0};
-  /// Of the newest server that a node reported.
-  std::int64_t server_term_ = 0;
-  bool was_last_ = false;
-  bool was_served_here_ = false;
-  /// The ranks that have joined, except the host's.
-  std::set<int> joined_ranks_;
-  bool has_host_joined_ = false;
-  time_point over_at_ = time_point::max();
-};
-
-}  // namespace elastic::detail
-
 // ---- elastic/nodes/detail/member_queue.hpp ----
 
 namespace elastic::detail {
@@ -40420,20 +41524,20 @@ struct node_contact {
   using connection = std::uint64_t;
 
   /// The node has a new link and no witness yet.
-  ELASTIC_DECL void begin(connection first, time_point now);
+  void begin(connection first, time_point now);
 
-  ELASTIC_DECL void begin_witness(connection second);
-  ELASTIC_DECL void end_link(time_point now);
-  ELASTIC_DECL void end_witness(time_point now);
+  void begin_witness(connection second);
+  void end_link(time_point now);
+  void end_witness(time_point now);
 
   /// The connections that the node has now.
-  ELASTIC_DECL std::vector<connection> connections() const;
+  std::vector<connection> connections() const;
 
   /// When the node is lost, if nothing more is heard of it.
-  ELASTIC_DECL time_point lost_at(const rendezvous_settings& settings) const;
+  time_point lost_at(const rendezvous_settings& settings) const;
 
   /// When the last of its connections ended. For a node without connections.
-  ELASTIC_DECL time_point last_end() const;
+  time_point last_end() const;
 
   std::optional<connection> link;
   std::optional<connection> witness;
@@ -40443,6 +41547,50 @@ struct node_contact {
   std::optional<time_point> link_ended_at_;
   std::optional<time_point> witness_ended_at_;
 };
+
+inline void node_contact::begin(connection first, time_point now) {
+  *this = node_contact();
+  link = first;
+  heard = now;
+}
+
+inline void node_contact::begin_witness(connection second) {
+  witness = second;
+  witness_ended_at_.reset();
+}
+
+inline void node_contact::end_link(time_point now) {
+  link.reset();
+  link_ended_at_ = now;
+}
+
+inline void node_contact::end_witness(time_point now) {
+  witness.reset();
+  witness_ended_at_ = now;
+}
+
+inline auto node_contact::connections() const -> std::vector<connection> {
+  std::vector<connection> present;
+  if (link) present.push_back(*link);
+  if (witness) present.push_back(*witness);
+  return present;
+}
+
+inline time_point node_contact::lost_at(const rendezvous_settings& settings) const {
+  const time_point silent_until = heard + settings.silence();
+  if (!link_ended_at_ || witness) return silent_until;
+  // The witness may be still to come, and the node alive.
+  if (!witness_ended_at_) return silent_until;
+  // The last packets of a dead process may get lost once.
+  const auto [first, last] = std::minmax(*link_ended_at_, *witness_ended_at_);
+  if (last - first > settings.reconnect_grace) return silent_until;
+  return last + settings.reconnect_grace;
+}
+
+inline time_point node_contact::last_end() const {
+  const time_point first = link_ended_at_.value_or(heard);
+  return std::max(first, witness_ended_at_.value_or(first));
+}
 
 }  // namespace elastic::detail
 
@@ -40490,6 +41638,106 @@ class own_fence {
   bool has_one_left_ = false;
   std::optional<time_point> last_loss_;
 };
+
+}  // namespace elastic::detail
+
+// ---- elastic/nodes/detail/previous_membership.hpp ----
+
+#include <tuple>
+
+namespace elastic::detail {
+
+/// What a server knows of the world that a former server of the same job made: the reports of nodes
+/// that come back from it. Pure: reports and times in, answers out.
+///
+/// Until that world is over, a node that has not come back may still run its workers, so the server
+/// must not make a round. It is over when no node can still be silent without having stopped its
+/// workers. It is over earlier once every node is accounted for: the nodes of the newest round have
+/// joined, which they do without workers, and the host is gone with its server, at whose address
+/// the present server listens.
+class previous_membership {
+ public:
+  /// A node sends its hello.
+  /// @param here     the address at which it reached the present server
+  /// @param silence  how long a node of the job may be silent
+  void reported(const rendezvous_messages::former_round& place, std::string_view here,
+                duration silence, time_point now);
+
+  /// A node sends its hello that was connected to a server of this term, but in none of its rounds:
+  /// that server may have made one without it.
+  void reported_server(std::int64_t term, duration silence, time_point now);
+
+  /// A node that reported its former place joins: its workers are gone.
+  void joined(const rendezvous_messages::former_round& place);
+
+  /// The node that hosts the present server joins. It takes the place of the one that ended with
+  /// the former server.
+  void host_joined() { has_host_joined_ = true; }
+
+  /// Whether any node has reported such a world.
+  bool is_known() const { return newest_.round >= 0 || server_term_ > 0; }
+
+  /// Whether no worker of that world can be left. Also true if no such world is known.
+  bool is_over(time_point now) const;
+
+  /// The latest time at which it is over; `time_point::max()` if that is not known.
+  time_point over_at() const { return over_at_; }
+
+ private:
+  bool is_accounted_for() const;
+
+  /// Of the newest round that a node reported.
+  rendezvous_messages::former_round newest_{.term = 0, .round = -1, .world = 0};
+  /// Of the newest server that a node reported.
+  std::int64_t server_term_ = 0;
+  bool was_last_ = false;
+  bool was_served_here_ = false;
+  /// The ranks that have joined, except the host's.
+  std::set<int> joined_ranks_;
+  bool has_host_joined_ = false;
+  time_point over_at_ = time_point::max();
+};
+
+inline auto age_of(const rendezvous_messages::former_round& place) {
+  return std::tie(place.term, place.round);
+}
+
+inline void previous_membership::reported(const rendezvous_messages::former_round& place,
+                                          std::string_view here, duration silence, time_point now) {
+  if (!is_known()) over_at_ = now + silence;
+  if (age_of(place) < age_of(newest_)) return;
+  if (age_of(newest_) < age_of(place)) {
+    newest_ = place;
+    was_last_ = false;
+    was_served_here_ = true;
+    joined_ranks_.clear();
+  }
+  was_last_ = was_last_ || place.until_end;
+  was_served_here_ = was_served_here_ && place.server == here;
+}
+
+inline void previous_membership::reported_server(std::int64_t term, duration silence,
+                                                 time_point now) {
+  if (!is_known()) over_at_ = now + silence;
+  server_term_ = std::max(server_term_, term);
+}
+
+inline void previous_membership::joined(const rendezvous_messages::former_round& place) {
+  const bool is_in_newest = age_of(place) == age_of(newest_) && place.rank < newest_.world;
+  if (is_in_newest && place.rank != newest_.host_rank) joined_ranks_.insert(place.rank);
+}
+
+inline bool previous_membership::is_over(time_point now) const {
+  return !is_known() || now >= over_at_ || is_accounted_for();
+}
+
+inline bool previous_membership::is_accounted_for() const {
+  if (!was_last_ || !was_served_here_ || newest_.term < server_term_) return false;
+  const bool host_took_part = newest_.host_rank >= 0;
+  if (host_took_part && !has_host_joined_) return false;
+  const int others = newest_.world - (host_took_part ? 1 : 0);
+  return joined_ranks_.size() == static_cast<std::size_t>(others);
+}
 
 }  // namespace elastic::detail
 
@@ -40593,7 +41841,7 @@ namespace elastic::detail {
 ///
 /// Nodes that were connected to a former server of the job report their last round. The numbers of
 /// rounds and restarts then continue, and the first round waits until no worker of the former world
-/// can be left (`detail::former_world`).
+/// can be left (`detail::previous_membership`).
 ///
 /// Its memory for nodes is bounded: it keeps connections to `2 * max_nodes` nodes and
 /// `limits::rendezvous_spare_nodes` more, and remembers `max_nodes` nodes and
@@ -40978,7 +42226,7 @@ class rendezvous_coordinator {
   /// The names of the nodes that have been in a round.
   std::set<std::string, std::less<>> known_names_;
   bool settle_all_ = false;
-  former_world former_;
+  previous_membership former_;
   /// The least number of the next round.
   std::int64_t next_round_ = 0;
   bool has_released_ = false;
@@ -41038,14 +42286,14 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL explicit rendezvous_service(logger log, std::shared_ptr<time_source> time = nullptr);
 
   /// Serves a single job, which another server may have begun, and sends its nodes nothing while
-  /// `may_speak` is false.
+  /// `may_answer` is false.
   ELASTIC_DECL rendezvous_service(std::shared_ptr<rendezvous_coordinator> job,
-                                  std::function<bool(const rendezvous_coordinator&)> may_speak,
+                                  std::function<bool(const rendezvous_coordinator&)> may_answer,
                                   logger log, std::shared_ptr<time_source> time);
 
   ELASTIC_DECL ~rendezvous_service() override;
 
-  /// Sets which answers nodes receive even while `may_speak` is false, unless an earlier answer
+  /// Sets which answers nodes receive even while `may_answer` is false, unless an earlier answer
   /// waits on their connection. Call it before the server runs.
   void let_pass(std::function<bool(const rendezvous_answer&)> may_pass) {
     may_pass_ = std::move(may_pass);
@@ -41092,9 +42340,7 @@ class rendezvous_service final : public store_extension,
     ELASTIC_DECL void received(std::string_view bytes) override;
     ELASTIC_DECL bool has_begun() const override;
     std::size_t held() const override { return frames_.held() + of_.held_by(id_); }
-    std::size_t held_for_part() const override {
-      return frames_.is_midway() ? frames_.held() : 0;
-    }
+    std::size_t held_for_part() const override { return frames_.is_midway() ? frames_.held() : 0; }
 
    private:
     rendezvous_service& of_;
@@ -41193,7 +42439,7 @@ class rendezvous_service final : public store_extension,
 
   logger log_;
   std::shared_ptr<time_source> time_;
-  std::function<bool(const rendezvous_coordinator&)> may_speak_;
+  std::function<bool(const rendezvous_coordinator&)> may_answer_;
   std::function<bool(const rendezvous_answer&)> may_pass_;
   std::function<void(const rendezvous_coordinator&)> on_change_;
   std::optional<own_job> own_;
@@ -41258,10 +42504,11 @@ class vote_machine {
   ELASTIC_DECL void lost(int peer, time_point now);
 
   /// Another candidate's connection to this one begins, or ends.
-  /// @param life         the number of its agent, which serves at the candidate's address
+  /// @param incarnation         the number of its agent, which serves at the candidate's address
   /// @param is_in_place  if the agent is another one than before, it is on the same host, so that
   ///                     it has the port of the former one, which is gone
-  ELASTIC_DECL void entered(int peer, std::uint64_t life, time_point now, bool is_in_place = true);
+  ELASTIC_DECL void entered(int peer, std::uint64_t incarnation, time_point now,
+                            bool is_in_place = true);
   ELASTIC_DECL void left(int peer, time_point now);
 
   ELASTIC_DECL void received(int peer, const candidate_messages::vote& request, time_point now);
@@ -41272,7 +42519,7 @@ class vote_machine {
   ELASTIC_DECL void received(int peer, const candidate_messages::ack& answer, time_point now);
 
   /// A node knows a leader of this term, and will accept none of an earlier one.
-  ELASTIC_DECL void told_term(std::int64_t term, time_point now);
+  ELASTIC_DECL void observe_term(std::int64_t term, time_point now);
 
   /// The time is now `now`.
   ELASTIC_DECL void advance(time_point now);
@@ -41344,7 +42591,7 @@ class vote_machine {
   /// The agent to which this candidate is bound. Another agent may later serve at the same place.
   struct promise {
     int to;
-    std::uint64_t life;
+    std::uint64_t incarnation;
     std::int64_t term;
     /// When it was last renewed. If this candidate is bound to itself and no longer leads: when it
     /// ends.
@@ -41358,7 +42605,7 @@ class vote_machine {
   struct other {
     bool is_reached = false;
     time_point reached_at = time_point::min();
-    std::uint64_t life = 0;
+    std::uint64_t incarnation = 0;
     std::optional<time_point> lost_at;
     std::optional<time_point> left_at;
     // In an election.
@@ -41394,7 +42641,9 @@ class vote_machine {
   ELASTIC_DECL bool may_vote_for(int peer, const candidate_messages::vote& request,
                                  time_point now) const;
   ELASTIC_DECL bool is_bound_to(int peer) const;
-  std::uint64_t life_of(int peer) const { return others_[static_cast<std::size_t>(peer)].life; }
+  std::uint64_t incarnation_of(int peer) const {
+    return others_[static_cast<std::size_t>(peer)].incarnation;
+  }
   /// When the promise becomes void.
   ELASTIC_DECL time_point freed_at() const;
   ELASTIC_DECL void look_at_promise(time_point now);
@@ -41403,9 +42652,9 @@ class vote_machine {
   // ---- elections ------------------------------------------------------------------------------
 
   ELASTIC_DECL void consider(time_point now);
-  ELASTIC_DECL void ask(bool is_try, bool is_fresh, time_point now);
+  ELASTIC_DECL void ask(bool is_prevote, bool starts_job, time_point now);
   ELASTIC_DECL void count_tries(time_point now);
-  ELASTIC_DECL void run(bool is_fresh, time_point now);
+  ELASTIC_DECL void run(bool starts_job, time_point now);
   ELASTIC_DECL void count_votes(time_point now);
   ELASTIC_DECL void lose(const char* why, time_point now);
   ELASTIC_DECL void put_off(time_point now);
@@ -41450,7 +42699,7 @@ class vote_machine {
   duration pause_{};
   time_point asked_at_;
   time_point answered_by_;
-  bool is_fresh_ = false;
+  bool starts_job_ = false;
   /// An earlier agent of one of the candidates that were asked did not end in order.
   bool has_any_restarted_ = false;
 
@@ -41577,7 +42826,7 @@ class candidate final : public store_extension {
   ELASTIC_DECL void look_again(int peer);
   ELASTIC_DECL void end_look(int peer);
   ELASTIC_DECL bool is_in_doubt(const visitor& node) const;
-  ELASTIC_DECL void tell_seekers();
+  ELASTIC_DECL void announce_leader();
   ELASTIC_DECL void tell_leader(visitor& node);
 
   // ---- connections to others --------------------------------------------------------------------
@@ -41600,11 +42849,11 @@ class candidate final : public store_extension {
   ELASTIC_DECL void remove_mark();
 
   ELASTIC_DECL task<void> keep_time();
-  ELASTIC_DECL void settle();
+  ELASTIC_DECL void apply_outputs();
   ELASTIC_DECL void begin_service();
   ELASTIC_DECL void end_service();
   // Whether a majority has what the job's nodes are about to be told.
-  ELASTIC_DECL bool may_speak(const rendezvous_coordinator& job);
+  ELASTIC_DECL bool may_answer(const rendezvous_coordinator& job);
   // Whether, as far as is known now, everybody knows that the job is over, and when this one may
   // leave.
   ELASTIC_DECL bool is_free() const;
@@ -42134,7 +43383,7 @@ class registered_leader final : public store_extension,
   ELASTIC_DECL ~registered_leader() override;
 
   /// Takes the record unless another agent is faster. Call it once. Any thread.
-  ELASTIC_DECL void stand(candidacy wish);
+  ELASTIC_DECL void try_to_lead(candidacy own);
 
   /// Whether it no longer leads, or failed to become the leader. Any thread.
   bool is_over() const { return is_over_; }
@@ -42157,7 +43406,7 @@ class registered_leader final : public store_extension,
   class writing_mark;
   enum class outcome { written, replaced, unknown };
 
-  // Whether `stand` was called.
+  // Whether `try_to_lead` was called.
   ELASTIC_DECL bool stands();
   ELASTIC_DECL task<void> lead();
   ELASTIC_DECL task<bool> take();
@@ -42175,7 +43424,7 @@ class registered_leader final : public store_extension,
   ELASTIC_DECL task<void> end_of_write();
   // Stores `record_`, and checks that it is there.
   ELASTIC_DECL task<outcome> write();
-  ELASTIC_DECL outcome judge(const leader_registry::sight& seen);
+  ELASTIC_DECL outcome classify(const leader_registry::sight& seen);
   ELASTIC_DECL bool has_lease() const;
   // Whether the job has reached a state that the registry does not have.
   ELASTIC_DECL bool has_news();
@@ -42183,7 +43432,7 @@ class registered_leader final : public store_extension,
   ELASTIC_DECL void note_return();
 
   // Whether the registry has what nodes are about to be told.
-  ELASTIC_DECL bool may_speak(const rendezvous_coordinator& job);
+  ELASTIC_DECL bool may_answer(const rendezvous_coordinator& job);
   // Whether an answer may be sent before the registry has that.
   ELASTIC_DECL bool may_pass(const rendezvous_answer& answer) const;
   ELASTIC_DECL void wake();
@@ -42292,7 +43541,7 @@ class registry_connector final : public message_connector {
     /// between two rounds, and has no worker left.
     std::function<std::optional<duration>()> loss;
     /// Makes the node take part in no round up to this one.
-    std::function<void(std::int64_t)> forgo_rounds;
+    std::function<void(std::int64_t)> skip_rounds_through;
   };
 
   ELASTIC_DECL explicit registry_connector(options chosen);
@@ -42356,7 +43605,7 @@ class registry_connector final : public message_connector {
   ELASTIC_DECL task<void> claim_loss();
   // The longest wait of all claims; empty until all nodes of the newest round have lost the leader.
   ELASTIC_DECL task<std::optional<duration>> all_claims();
-  ELASTIC_DECL task<void> stand(duration wait);
+  ELASTIC_DECL task<void> try_to_lead(duration wait);
   ELASTIC_DECL task<void> end_own_leader();
 
   options chosen_;
@@ -42507,13 +43756,11 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
 
 #if defined(ELASTIC_WITH_PYTHON) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/python/detail/impl/standby_message.ipp ----
-
-#include <charconv>
+// ---- elastic/python/detail/standby_message.ipp ----
 
 namespace elastic::detail {
 
-inline constexpr char standby_version[] = "1";
+inline constexpr char standby_version[] = "2";
 
 /// The first field of a message, for each `standby_message::kind`.
 inline constexpr std::array<std::string_view, 4> standby_kind_names{"ready", "dropped", "prepared",
@@ -42559,10 +43806,11 @@ inline standby_message ready_standby(std::vector<std::string> fields) {
   standby_message message;
   message.pid = standby_pid(fields[2]);
   fields.erase(fields.begin(), fields.begin() + 3);
-  for (const std::string& name : fields) {
-    if (name.empty()) refuse_standby_message("has an empty name");
+  for (const std::string& field : fields) {
+    if (field.size() < 2) refuse_standby_message("has an empty name");
+    if (field[0] != '-' && field[0] != '=') refuse_standby_message("has a name of an unknown kind");
+    (field[0] == '-' ? message.missing : message.variables).push_back(field.substr(1));
   }
-  message.missing = std::move(fields);
   return message;
 }
 
@@ -42599,13 +43847,15 @@ ELASTIC_DECL std::string bytes_of(const standby_message& message) {
   if (copy.what == standby_message::kind::ready) {
     add(standby_version);
     add(std::to_string(copy.pid));
-    for (const std::string& name : copy.missing) add(name);
+    for (const std::string& name : copy.missing) add("-" + name);
+    for (const std::string& name : copy.variables) add("=" + name);
   }
   for (const std::string* text : standby_texts(copy)) add(*text);
   return bytes;
 }
 
-ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& changes) {
+ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& changes,
+                                        const std::string& processors) {
   std::string bytes = "prepare";
   for (const variable_change& change : changes) {
     bytes += '\0';
@@ -42613,12 +43863,16 @@ ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& chan
     bytes += change.name;
     if (change.value) bytes += '=' + *change.value;
   }
+  if (!processors.empty()) {
+    bytes += '\0';
+    bytes += '@' + processors;
+  }
   return bytes;
 }
 
 }  // namespace elastic::detail
 
-// ---- elastic/python/detail/impl/standby_plan.ipp ----
+// ---- elastic/python/detail/standby_plan.ipp ----
 
 namespace elastic::detail {
 
@@ -42666,7 +43920,8 @@ ELASTIC_DECL void standby_plan::give_up(std::string reason) {
   if (!off_) off_ = std::move(reason);
 }
 
-/// Makes standbys if twice their memory is available, and ends them if less than that of one is.
+/// Makes standbys if twice their memory is available, and ends them one by one while less than that
+/// of one is.
 ELASTIC_DECL standby_step standby_plan::next(const standby_view& view) const {
   using action = standby_step::action;
   constexpr std::uint64_t mib = 1024 * 1024;
@@ -42693,31 +43948,32 @@ ELASTIC_DECL standby_step standby_plan::next_but_for_memory(const standby_view& 
   if (!view.may_restart) return {action::rest, {}, "no restart is left"};
   const bool is_working = view.workers == standby_view::stage::work;
   if (view.missing == 0 && is_working) return review(view);
-  if (view.missing == 0) return {action::rest, {}, "every worker has one"};
-  time_point due = is_working ? deadline_after(view.launched, delay_) : view.now;
+  if (view.missing == 0) return {action::rest, {}, "none is missing"};
+  const bool is_early = is_working && !view.have_stepped;
+  time_point due = is_early ? deadline_after(view.launched, delay_) : view.now;
   if (died_at_) due = std::max(due, deadline_after(*died_at_, delay_));
-  if (view.now < due && is_working) return {action::wait, due, "the workers begin first"};
+  if (view.now < due && is_early) return {action::wait, due, "the workers begin first"};
   if (view.now < due) return {action::wait, due, "one has ended"};
   const bool is_absent = view.workers == standby_view::stage::absence;
   return {is_absent ? action::make_all : action::make,
           {},
-          fmt::format("{} workers have none", view.missing)};
+          fmt::format("{} are missing", view.missing)};
 }
 
 /// Checks for outdated standbys at increasing intervals: few scripts import much after their first
 /// steps.
 ELASTIC_DECL standby_step standby_plan::review(const standby_view& view) const {
   using action = standby_step::action;
-  if (!view.outdated) return {action::rest, {}, "every worker has one"};
+  if (!view.outdated) return {action::rest, {}, "none is missing"};
   time_point due = deadline_after(view.launched, review_after_);
   if (died_at_) due = std::max(due, deadline_after(*died_at_, delay_));
-  if (view.now < due || *view.outdated == 0) return {action::wait, due, "every worker has one"};
-  return {action::make, {}, fmt::format("{} workers have imported more since", *view.outdated)};
+  if (view.now < due || *view.outdated == 0) return {action::wait, due, "none is missing"};
+  return {action::make, {}, fmt::format("{} lack what workers have imported", *view.outdated)};
 }
 
 }  // namespace elastic::detail
 
-// ---- elastic/python/detail/impl/standby_environment.ipp ----
+// ---- elastic/python/detail/standby_environment.ipp ----
 
 #include <iterator>
 
@@ -42730,6 +43986,21 @@ inline bool is_of_attempt(std::string_view name) {
                                         "ELASTIC_EPOCH", "JAX_COORDINATOR_ADDRESS",
                                         "OMPI_MCA_orte_hnp_uri", "TF_CONFIG"};
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+ELASTIC_DECL bool is_of_rank(std::string_view name) {
+  constexpr std::string_view names[] = {"LOCAL_RANK", "RANK", "ROLE_RANK",
+                                        "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_RANK"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+/// Variables that the interpreter, the loader or libraries read before a standby is ready, which
+/// its hook cannot notice.
+inline bool is_read_early(std::string_view name) {
+  constexpr std::string_view families[] = {"PYTHON", "LD_",      "OMP_",    "GOMP_", "KMP_",
+                                           "MKL_",   "OPENBLAS", "MALLOC_", "GLIBC_"};
+  return std::any_of(std::begin(families), std::end(families),
+                     [&](std::string_view family) { return name.starts_with(family); });
 }
 
 /// Variables that may have other values in another attempt.
@@ -42751,7 +44022,10 @@ inline bool may_change(std::string_view name) {
          std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-ELASTIC_DECL std::string standby_key(const process_spec& spec) {
+/// The fields of a start, with those variables that `is_part` takes.
+template <class Predicate>
+std::string joined_start(const process_spec& spec, const std::string& processors,
+                         const Predicate& is_part) {
   std::string key;
   const auto add = [&](std::string_view part) {
     key += part;
@@ -42759,13 +44033,41 @@ ELASTIC_DECL std::string standby_key(const process_spec& spec) {
   };
   add(spec.program);
   add(spec.directory);
-  add(spec.processors.text());
+  add(processors);
   add(std::to_string(spec.arguments.size()));
   for (const std::string& argument : spec.arguments) add(argument);
   for (const auto& [name, value] : environment_from(spec.environment)) {
-    if (!may_change(name)) add(name + "=" + value);
+    if (is_part(name)) add(name + "=" + value);
   }
   return key;
+}
+
+ELASTIC_DECL std::string standby_key(const process_spec& spec) {
+  return joined_start(spec, spec.processors.text(),
+                      [](const std::string& name) { return !may_change(name); });
+}
+
+/// Libraries create as many threads as they have processors, so these may be others, but not more.
+ELASTIC_DECL std::string pool_key(const process_spec& spec, const std::set<std::string>& by_rank) {
+  return joined_start(spec, std::to_string(spec.processors.size()), [&](const std::string& name) {
+    return !may_change(name) && !is_of_rank(name) && by_rank.count(name) == 0;
+  });
+}
+
+ELASTIC_DECL std::set<std::string> differing_variables(const process_spec& one,
+                                                       const process_spec& other) {
+  std::set<std::string> names;
+  const environment_map left = environment_from(one.environment);
+  const environment_map right = environment_from(other.environment);
+  const auto add_differing = [&](const environment_map& these, const environment_map& those) {
+    for (const auto& [name, value] : these) {
+      if (may_change(name) || is_of_rank(name) || is_read_early(name)) continue;
+      if (find_variable(those, name) != value) names.insert(name);
+    }
+  };
+  add_differing(left, right);
+  add_differing(right, left);
+  return names;
 }
 
 ELASTIC_DECL process_spec without_attempt(process_spec spec) {
@@ -42808,20 +44110,32 @@ ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& so
 
 }  // namespace elastic::detail
 
-// ---- elastic/python/detail/import_recorder.hpp ----
+// ---- elastic/python/detail/embedded.hpp ----
+
+// Written by scripts/embed.py from the files in elastic/python/embedded. Do not edit.
 
 namespace elastic::detail {
 
-/// Python functions with which a worker records its imports for its standby. They come between the
-/// `hook_prelude` and the hook of standbys, or before `import_recorder_start` in the first attempt.
-/// Only the standby reads the record.
-///
-/// The record is memory of the agent. A worker opens it as "/proc/AGENT/fd/N" for each write: the
-/// script would see a descriptor that stayed open, or close it and let another file reuse its
-/// number. Each line is a module's name, "=NAME" if that variable changed since the previous line,
-/// or "!" if the script changed sys.path, after which nothing is recorded.
-inline constexpr char import_recorder[] = R"python(
-def record_imports(record):
+inline constexpr char hook_prelude_py[] = R"embedded(import os
+import sys
+
+def restore_path(had_path):
+    """Takes away the entry of PYTHONPATH from which this was imported."""
+    entry, _, rest = os.environ.pop("PYTHONPATH").partition(":")
+    if had_path == "1":
+        os.environ["PYTHONPATH"] = rest
+    sys.path.remove(entry)
+    sys.path_importer_cache.pop(entry, None)
+    cache = getattr(sys.modules.get("zipimport"), "_zip_directory_cache", {})
+    cache.pop(entry, None)
+
+def run_hidden():
+    """What this module hid: the user's own sitecustomize, as the interpreter runs it."""
+    sys.modules.pop("sitecustomize", None)
+    sys.modules["site"].execsitecustomize()
+)embedded";
+
+inline constexpr char import_recorder_py[] = R"embedded(def record_imports(record):
     """Notes which modules are found from now on in the record "INODE:PATH"."""
     inode, _, path = record.partition(":")
     finder = sys.modules["_frozen_importlib_external"].PathFinder
@@ -42864,12 +44178,9 @@ def record_imports(record):
         return spec
 
     finder.find_spec = classmethod(find_spec)
-)python";
+)embedded";
 
-/// The code that a worker runs before its script, after `import_recorder`. ELASTIC_IMPORTS,
-/// "HAD_PATH:INODE:PATH", names the record. No error in it reaches the script.
-inline constexpr char import_recorder_start[] = R"python(
-had_path, _, record = os.environ.pop("ELASTIC_IMPORTS").partition(":")
+inline constexpr char import_recorder_start_py[] = R"embedded(had_path, _, record = os.environ.pop("ELASTIC_IMPORTS").partition(":")
 restore_path(had_path)
 run_hidden()
 try:
@@ -42879,29 +44190,9 @@ except Exception:
 if "sitecustomize" not in sys.modules:
     # So the interpreter learns that there is none, as in any other process.
     raise ImportError(name="sitecustomize")
-)python";
+)embedded";
 
-}  // namespace elastic::detail
-
-// ---- elastic/python/detail/standby_hook.hpp ----
-
-namespace elastic::detail {
-
-/// The `sitecustomize` that Python runs in a standby before the script. It imports modules, waits
-/// for `go` and returns; then the interpreter itself runs the script. On any error it ends the
-/// process: after an exception, the interpreter would run the script.
-///
-/// If the script should run up to the point that it chooses, the hook returns at once, and the
-/// script waits at that point.
-///
-/// It follows `import_recorder`. ELASTIC_STANDBY has its instructions:
-/// "SIZE:RUN:BACK:RECORD:HAD_PATH:KIND:MODULES:NAME". The first SIZE bytes of descriptor 1 are its
-/// archive. RUN is 1 if the script should run. BACK is 1 if it must leave the processors to others.
-/// The first RECORD bytes of descriptor 2 are the imports of a worker. HAD_PATH is 1 if there was a
-/// PYTHONPATH. KIND and NAME are what the interpreter runs. MODULES are comma-separated names,
-/// "auto", or empty for a probe.
-inline constexpr char standby_hook[] = R"python(
-BEFORE = set(sys.modules)
+inline constexpr char standby_hook_py[] = R"embedded(BEFORE = set(sys.modules)
 DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri")
 # What a worker knows and a standby that runs the script does not.
 UNKNOWN = {b"RANK", b"WORLD_SIZE", b"GROUP_RANK", b"GROUP_WORLD_SIZE", b"ROLE_RANK",
@@ -43398,10 +44689,27 @@ class Standby:
                 descriptors.append(int.from_bytes(content[at:at + 4], sys.byteorder))
         return data.split(b"\0"), descriptors
 
+    def names(self):
+        """The modules that are missing, and the variables that were read or changed."""
+        known = set(dict.keys(self.lookups)) | set(self.before)
+        changed = {name for name in known if self.lookups.get(name) != self.before.get(name)}
+        read = sorted(os.fsdecode(name) for name in self.lookups.names | changed if name)
+        return ["-" + name for name in self.missing[:64]] + [
+            "=" + name for name in read[:400] if len(name) < 100]
+
+    def change_processors(self, changes):
+        """Each thread is moved: those that libraries have created, too."""
+        ranges = [part.split(b"-") for field in changes if field[:1] == b"@"
+                  for part in field[1:].split(b",")]
+        processors = {number for first, *last in ranges
+                      for number in range(int(first), int(last[0] if last else first) + 1)}
+        for thread in os.listdir("/proc/self/task") if processors else ():
+            os.sched_setaffinity(int(thread), processors)
+
     def change_variables(self, changes):
         """Sets what differs between this attempt and the one in which the imports were made."""
         changed = [(field[1:].partition(b"=") if field[:1] == b"+" else (field[1:], b"", None))
-                   for field in changes]
+                   for field in changes if field[:1] != b"@"]
         for name, _, value in changed:
             text = os.fsdecode(name)
             if name in self.lookups.names and self.before.get(name) != value:
@@ -43496,9 +44804,10 @@ class Standby:
             self.end_guard()
             versions = versions_of(sys.modules)
             self.priority.raise_processor()
-            self.send("ready", "1", str(self.pid), *self.missing[:64])
+            self.send("ready", "2", str(self.pid), *self.names())
             changes, descriptors = self.receive_preparation(versions)
             self.change_variables(changes)
+            self.change_processors(changes)
             self.priority.raise_memory()
             self.take_streams(descriptors)
         except Refusal as refusal:
@@ -43525,7 +44834,7 @@ except BaseException:
 if "sitecustomize" not in sys.modules:
     # So the interpreter learns that there is none, as in any other process.
     raise ImportError(name="sitecustomize")
-)python";
+)embedded";
 
 }  // namespace elastic::detail
 
@@ -43533,12 +44842,63 @@ if "sitecustomize" not in sys.modules:
 
 namespace elastic::detail {
 
+inline std::uint32_t crc32_of(std::string_view bytes) {
+  std::uint32_t sum = 0xffffffff;
+  for (const char byte : bytes) {
+    sum ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) sum = (sum >> 1) ^ ((sum & 1) != 0 ? 0xedb88320U : 0U);
+  }
+  return ~sum;
+}
+
+/// Appends a number in little-endian order.
+inline void append_number(std::string& bytes, std::size_t number, int size) {
+  for (int i = 0; i < size; ++i) bytes += static_cast<char>((number >> (8 * i)) & 0xff);
+}
+
 /// A zip archive with one uncompressed file. Python can import modules from it, as from a folder.
-ELASTIC_DECL std::string stored_archive(std::string_view name, std::string_view content);
+inline std::string stored_archive(std::string_view name, std::string_view content) {
+  // Version, flags, method, time, date (the earliest possible), checksum, sizes, length of the
+  // name.
+  std::string about;
+  append_number(about, 20, 2);
+  append_number(about, 0, 2);
+  append_number(about, 0, 2);
+  append_number(about, 0, 2);
+  append_number(about, (1 << 5) | 1, 2);
+  append_number(about, crc32_of(content), 4);
+  append_number(about, content.size(), 4);
+  append_number(about, content.size(), 4);
+  append_number(about, name.size(), 2);
+  append_number(about, 0, 2);
+
+  std::string bytes = "PK\3\4" + about;
+  bytes += name;
+  bytes += content;
+  const std::size_t directory_at = bytes.size();
+  bytes += "PK\1\2";
+  append_number(bytes, 20, 2);
+  bytes += about;
+  // No comment, first disk, no attributes, offset 0.
+  append_number(bytes, 0, 8);
+  append_number(bytes, 0, 6);
+  bytes += name;
+  const std::size_t directory_size = bytes.size() - directory_at;
+  bytes += "PK\5\6";
+  append_number(bytes, 0, 4);
+  append_number(bytes, 1, 2);
+  append_number(bytes, 1, 2);
+  append_number(bytes, directory_size, 4);
+  append_number(bytes, directory_at, 4);
+  append_number(bytes, 0, 2);
+  return bytes;
+}
 
 }  // namespace elastic::detail
 
-// ---- elastic/python/detail/impl/standby_process.ipp ----
+// ---- elastic/python/detail/standby_process.ipp ----
+
+#include <fstream>
 
 namespace elastic::detail {
 
@@ -43561,7 +44921,7 @@ ELASTIC_DECL task<std::unique_ptr<standby_process>> standby_process::start(
   unique_fd ours(ends[0]);
   const unique_fd theirs(ends[1]);
   const std::string archive = stored_archive(
-      "sitecustomize.py", std::string(hook_prelude) + import_recorder + standby_hook);
+      "sitecustomize.py", std::string(hook_prelude_py) + import_recorder_py + standby_hook_py);
   const unique_fd out = open_standby_file(archive);
   const unique_fd err = open_standby_file(standby.record);
   standby.archive_size = archive.size();
@@ -43648,6 +45008,10 @@ ELASTIC_DECL task<void> standby_process::until_heard() {
   co_await race(wait_for_input(socket_), wait_for_end(*process_));
 }
 
+ELASTIC_DECL void standby_process::raise_priority() {
+  std::ofstream(fmt::format("/proc/{}/autogroup", pid())) << 0;
+}
+
 ELASTIC_DECL void standby_process::kill() noexcept {
   if (process_) process_->signal(SIGKILL);
 }
@@ -43668,8 +45032,8 @@ ELASTIC_DECL std::unique_ptr<child> standby_process::release() {
 
 namespace elastic::detail {
 
-/// The imports that a worker records (see `import_recorder`), in memory that the worker writes
-/// while the agent reads. Its content is untrusted: a standby gets it unchanged, and at most
+/// The imports that a worker records by embedded/import_recorder.py, in memory that the worker
+/// writes while the agent reads. Its content is untrusted: a standby gets it unchanged, and at most
 /// `largest` bytes of it.
 ///
 /// If the memory could not be created, for example because descriptors ran out, it is empty and
@@ -43716,8 +45080,43 @@ struct python_command {
 };
 
 /// Result: empty if the interpreter would run none of these, or an argument is unknown.
-ELASTIC_DECL std::optional<python_command> parse_python_command(
-    const std::vector<std::string>& arguments);
+inline std::optional<python_command> parse_python_command(
+    const std::vector<std::string>& arguments) {
+  using kind = python_command::kind;
+  constexpr std::string_view plain = "bBdEIiOPqRsSuvx";
+  python_command command;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (!argument.starts_with('-')) {
+      if (argument.empty()) return std::nullopt;
+      command.name = argument;
+      return command;
+    }
+    command.flags.push_back(argument);
+    if (argument == "--check-hash-based-pycs") {
+      if (++i == arguments.size()) return std::nullopt;
+      command.flags.push_back(arguments[i]);
+      continue;
+    }
+    const std::size_t index = argument.find_first_not_of(plain, 1);
+    if (index == std::string::npos && argument.size() > 1) continue;
+    const char letter = index == std::string::npos ? '-' : argument[index];
+    if (letter != 'W' && letter != 'X' && letter != 'm' && letter != 'c') return std::nullopt;
+    // The option's value is the rest of the argument or else the next argument.
+    const bool is_apart = index + 1 == argument.size();
+    if (is_apart && ++i == arguments.size()) return std::nullopt;
+    if (letter == 'W' || letter == 'X') {
+      if (is_apart) command.flags.push_back(arguments[i]);
+      continue;
+    }
+    command.flags.back().resize(index);
+    if (command.flags.back() == "-") command.flags.pop_back();
+    command.what = letter == 'm' ? kind::module : kind::code;
+    if (letter == 'm') command.name = is_apart ? arguments[i] : argument.substr(index + 1);
+    return command;
+  }
+  return std::nullopt;
+}
 
 }  // namespace elastic::detail
 
@@ -43751,6 +45150,16 @@ ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root = "");
 
 namespace elastic {
 
+namespace detail {
+
+inline duration processor_time_of(pid_t pid) {
+  constexpr std::size_t most_files = 64;
+  const std::optional<tree_usage> usage = look_at_tree(pid, most_files);
+  return usage ? usage->processor_time : duration::zero();
+}
+
+}  // namespace detail
+
 ELASTIC_DECL standby_set::standby_set(const asio::any_io_executor& strand, warm_standby terms,
                                       services parts)
     : terms_(std::move(terms)),
@@ -43767,11 +45176,72 @@ ELASTIC_DECL standby_set::standby_set(const asio::any_io_executor& strand, warm_
   if (!services_.memory_of) {
     services_.memory_of = [](pid_t pid) { return detail::memory_of(pid); };
   }
+  if (!services_.processor_time_of) services_.processor_time_of = detail::processor_time_of;
 }
 
 ELASTIC_DECL std::string standby_set::name_of(const process_spec& spec) {
   const auto rank = find_variable(environment_from(spec.environment), "LOCAL_RANK");
   return rank ? "local rank " + *rank : spec.program;
+}
+
+ELASTIC_DECL std::string standby_set::name_of(const standby& entry) const {
+  const auto users = std::count_if(slots_.begin(), slots_.end(), [&](const auto& each) {
+    return serves(entry, each.first, each.second.pool);
+  });
+  return users > 1 ? "any local rank" : name_of(entry.made_for);
+}
+
+// ---- pools --------------------------------------------------------------------------------------
+
+/// The place of a process. In a new one, it learns in which variables the processes differ.
+ELASTIC_DECL standby_set::slot& standby_set::add_slot(const std::string& key,
+                                                      const process_spec& spec) {
+  const auto [position, is_new] = slots_.try_emplace(key);
+  if (is_new) note_pool(key, spec);
+  slot& entry = position->second;
+  entry.spec = spec;
+  entry.is_used = true;
+  entry.pool = detail::pool_key(spec, by_rank_);
+  return entry;
+}
+
+ELASTIC_DECL void standby_set::note_pool(const std::string& key, const process_spec& spec) {
+  const auto other = std::find_if(slots_.begin(), slots_.end(), [&](const auto& entry) {
+    return entry.first != key && entry.second.is_used;
+  });
+  if (other == slots_.end()) return;
+  if (other->second.spec.arguments == spec.arguments) {
+    std::set<std::string> names = detail::differing_variables(other->second.spec, spec);
+    const std::size_t known = by_rank_.size();
+    by_rank_.merge(names);
+    if (by_rank_.size() > known) {
+      for (auto& [each, entry] : slots_) entry.pool = detail::pool_key(entry.spec, by_rank_);
+      for (const auto& each : standbys_) each->pool = detail::pool_key(each->made_for, by_rank_);
+    }
+  }
+  if (detail::pool_key(spec, by_rank_) != other->second.pool) {
+    note_bound("the workers differ in their arguments, or in variables that libraries read");
+  }
+}
+
+/// Logs once that standbys cannot be shared.
+ELASTIC_DECL void standby_set::note_bound(const std::string& reason) {
+  if (std::exchange(is_bound_noted_, true)) return;
+  services_.log.info("each standby serves only one local rank: {}", reason);
+}
+
+/// A script that was run in advance may have read variables by a library.
+ELASTIC_DECL bool standby_set::is_bound(const standby& entry) const {
+  if (!entry.is_ready) return are_bound_;
+  if (entry.runs_script && !by_rank_.empty()) return true;
+  return std::any_of(
+      entry.variables.begin(), entry.variables.end(),
+      [&](const std::string& name) { return detail::is_of_rank(name) || by_rank_.count(name); });
+}
+
+ELASTIC_DECL bool standby_set::serves(const standby& entry, const std::string& key,
+                                      const std::string& pool) const {
+  return entry.pool == pool && (entry.key == key || !is_bound(entry));
 }
 
 // ---- starting a process -------------------------------------------------------------------------
@@ -43796,41 +45266,104 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
   const bool has_own_descriptor = spec.stdin_fd >= 0 || spec.passed_fd >= 0;
   if (has_own_descriptor) co_return co_await launcher->launch(std::move(spec));
   const std::string key = detail::standby_key(spec);
-  slot& entry = slots_.try_emplace(key).first->second;
+  slot& entry = add_slot(key, spec);
   const bool is_first = !std::exchange(entry.was_launched, true);
-  entry.spec = spec;
-  entry.is_used = true;
   changed_.set();
   settled_.reset();
   const bool is_recorded = uses_records_ && !plan_.off() && detail::runs_hooks(spec);
   if (!is_recorded) entry.record.reset();
   if (is_recorded && !entry.record) entry.record = detail::new_shared<detail::import_record>();
   const auto record = entry.record;
-  std::string reason = plan_.off() ? "there are no standbys"
-                       : is_first  ? "it is the first start"
-                                   : "no standby was ready";
-  discarder used{*this, std::move(entry.standby)};
-  if (used.standby) {
-    const process_spec made_for = std::move(entry.made_for);
-    const bool has_run_script = entry.has_run_script;
-    std::string place;
-    if (record) place = record->place();
-    reason = co_await hand_over(*used.standby, made_for, spec, place, has_run_script);
-    if (reason.empty()) {
-      services_.log.info("{} starts warm: process {}", name_of(spec), used.standby->pid());
-      std::unique_ptr<child> started = std::exchange(used.standby, nullptr)->release();
-      note_pid(key, started->pid());
-      ++starts_.warm;
-      co_return started;
-    }
+  const std::string place = record ? record->place() : std::string();
+  refusal obstacle;
+  obstacle.reason = plan_.off() ? "there are no standbys"
+                    : is_first  ? "it is the first start"
+                                : "no standby was ready";
+  obstacle.is_of_one = true;
+  while (obstacle.is_of_one) {
+    discarder used{*this, take_for(key)};
+    if (!used.standby) break;
+    obstacle = co_await become(used.standby, key, spec, place);
+    if (!obstacle.reason.empty()) continue;
+    const pid_t pid = used.standby->process->pid();
+    services_.log.info("{} starts warm: process {}", name_of(spec), pid);
+    note_pid(key, pid);
+    ++starts_.warm;
+    co_return std::exchange(used.standby, nullptr)->process->release();
   }
-  starts_.add_cold(reason);
+  starts_.add_cold(obstacle.reason);
   note_end();
-  if (!is_first) services_.log.info("{} starts cold, because {}", name_of(spec), reason);
+  if (!is_first) {
+    services_.log.info("{} starts cold, because {}", name_of(spec), obstacle.reason);
+  }
   if (record) spec = record->recorded(std::move(spec));
   std::unique_ptr<child> started = co_await launcher->launch(std::move(spec));
   note_pid(key, started->pid());
   co_return started;
+}
+
+/// The standby that the process gets, which is nobody else's from now on; null: there is none.
+ELASTIC_DECL standby_set::standby_pointer standby_set::take_for(const std::string& key) {
+  const auto position = slots_.find(key);
+  if (position == slots_.end()) return nullptr;
+  const std::string& pool = position->second.pool;
+  standby_pointer found = ready_for(key, pool);
+  if (!found) found = almost_ready_for(key, pool);
+  std::erase(standbys_, found);
+  return found;
+}
+
+/// One that serves only this process precedes those that serve others, too.
+ELASTIC_DECL standby_set::standby_pointer standby_set::ready_for(const std::string& key,
+                                                                 const std::string& pool) const {
+  standby_pointer found;
+  for (const standby_pointer& each : standbys_) {
+    if (!each->is_ready || !serves(*each, key, pool)) continue;
+    if (!found || is_bound(*each)) found = each;
+  }
+  return found;
+}
+
+ELASTIC_DECL standby_set::standby_pointer standby_set::almost_ready_for(
+    const std::string& key, const std::string& pool) const {
+  standby_pointer found;
+  duration most = duration::zero();
+  for (const standby_pointer& each : standbys_) {
+    if (each->is_ready || each->is_awaited || !serves(*each, key, pool)) continue;
+    const duration spent = services_.processor_time_of(each->process->pid());
+    if (spent <= most || !detail::standby_plan::is_worth_waiting(spent, cost_)) continue;
+    found = each;
+    most = spent;
+  }
+  return found;
+}
+
+ELASTIC_DECL task<standby_set::refusal> standby_set::become(standby_pointer chosen,
+                                                            std::string key, process_spec target,
+                                                            std::string record_place) {
+  refusal result;
+  if (!chosen->is_ready) {
+    services_.log.info("{} waits for a standby in the making: process {}", name_of(target),
+                       chosen->process->pid());
+    co_await wait_for(chosen);
+    result.reason = "its standby was not ready in time";
+    if (!chosen->is_ready) co_return result;
+    result.reason = "its standby serves only another local rank";
+    if (!serves(*chosen, key, chosen->pool)) co_return result;
+  }
+  task<refusal> handing_over =
+      hand_over(chosen, std::move(target), std::move(record_place));
+  result = co_await std::move(handing_over);
+  co_return result;
+}
+
+/// Waits until a standby is ready. The processors may be busy, but the process would have to share
+/// them, too, if it imported by itself.
+ELASTIC_DECL task<void> standby_set::wait_for(standby_pointer unfinished) {
+  unfinished->process->raise_priority();
+  const time_point deadline = deadline_after(services_.time->now(), 2 * cost_);
+  task<void> finishing = finish(unfinished);
+  co_await with_deadline(*services_.time, deadline, std::move(finishing));
 }
 
 ELASTIC_DECL void standby_set::note_pid(const std::string& key, pid_t pid) {
@@ -43860,48 +45393,57 @@ inline std::vector<int> streams_of(const process_spec& spec) {
 
 }  // namespace detail
 
-ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& standby,
-                                                      process_spec source, process_spec target,
-                                                      std::string record_place,
-                                                      bool has_run_script) {
+ELASTIC_DECL task<standby_set::refusal> standby_set::hand_over(standby_pointer ready,
+                                                               process_spec target,
+                                                               std::string record_place) {
   using kind = detail::standby_message::kind;
+  detail::standby_process& process = *ready->process;
   const std::vector<int> streams = detail::streams_of(target);
-  if (streams.empty()) co_return "a standard stream of this program is closed";
-  if (!standby.is_silent()) co_return "its standby has ended";
-  std::vector<detail::variable_change> changes = detail::standby_changes(source, target);
+  refusal problem;
+  problem.reason = "a standard stream of this program is closed";
+  if (streams.empty()) co_return problem;
+  problem.is_of_one = true;
+  problem.reason = "its standby has ended";
+  if (!process.is_silent()) co_return problem;
+  std::vector<detail::variable_change> changes = detail::standby_changes(ready->made_for, target);
   if (!record_place.empty()) changes.push_back({"ELASTIC_IMPORTS", std::move(record_place)});
-  const std::string preparation = detail::preparation_of(changes);
-  std::string problem = standby.send(preparation, streams);
-  if (!problem.empty()) co_return problem;
+  const bool is_elsewhere = !(ready->made_for.processors == target.processors);
+  const std::string processors = is_elsewhere ? target.processors.text() : std::string();
+  problem.reason = process.send(detail::preparation_of(changes, processors), streams);
+  if (!problem.reason.empty()) co_return problem;
   detail::standby_message answer;
   try {
-    answer = co_await first_message(standby, limits::standby_reply);
+    answer = co_await first_message(ready->process, limits::standby_reply);
   } catch (const std::exception& failure) {
     if (detail::was_cancelled(failure)) throw;
     plan_.refused(failure.what(), attempt_);
-    co_return fmt::format("of its standby: {}", failure.what());
+    problem.reason = fmt::format("of its standby: {}", failure.what());
+    const auto* const known = dynamic_cast<const error*>(&failure);
+    problem.is_of_one = !known || known->code() != errc::timed_out;
+    co_return problem;
   }
   if (answer.what == kind::refused) {
-    const std::string reason = printable_text(answer.reason);
-    if (has_run_script) {
-      note_failed_run(reason);
+    problem.reason = printable_text(answer.reason);
+    problem.is_of_one = false;
+    if (ready->runs_script) {
+      note_failed_run(problem.reason);
     } else {
-      plan_.refused(reason, attempt_);
+      plan_.refused(problem.reason, attempt_);
     }
-    co_return reason;
+    co_return problem;
   }
-  if (answer.what != kind::prepared || !standby.is_silent()) {
-    co_return "its standby broke the protocol";
-  }
+  problem.reason = "its standby broke the protocol";
+  if (answer.what != kind::prepared || !process.is_silent()) co_return problem;
   // From here on it is the worker; before this, the script has not begun.
-  co_return standby.send(detail::standby_go);
+  problem.reason = process.send(detail::standby_go);
+  co_return problem;
 }
 
-ELASTIC_DECL task<detail::standby_message> standby_set::first_message(
-    detail::standby_process& standby, duration timeout) {
+ELASTIC_DECL task<detail::standby_message> standby_set::first_message(process_pointer process,
+                                                                      duration timeout) {
   const time_point deadline = deadline_after(services_.time->now(), timeout);
   std::optional<detail::standby_message> message =
-      co_await with_deadline(*services_.time, deadline, standby.next_message());
+      co_await with_deadline(*services_.time, deadline, process->next_message());
   if (message) co_return std::move(*message);
   throw error(errc::timed_out, "it said nothing in time");
 }
@@ -43910,6 +45452,7 @@ ELASTIC_DECL void standby_set::begin_replacement() {
   ++attempt_;
   starts_ = worker_starts();
   plan_.begin_attempt();
+  have_stepped_ = false;
   stage_ = detail::standby_view::stage::work;
 }
 
@@ -43920,10 +45463,22 @@ ELASTIC_DECL void standby_set::begin_attempt() {
 
 // ---- making standbys ----------------------------------------------------------------------------
 
+/// Unfinished standbys that were begun while no process ran would slow down those that run now.
 ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
   // A round may end before this is called: then the processes are already in their last steps.
   if (stage_ == detail::standby_view::stage::absence) stage_ = detail::standby_view::stage::work;
+  discard_if([](const standby& each) { return !each.is_ready && each.began_alone; });
   return keep(may_restart);
+}
+
+/// The processor time of the processes so far is at least that of their imports.
+ELASTIC_DECL void standby_set::note_steps() {
+  have_stepped_ = true;
+  for (const auto& [key, entry] : slots_) {
+    if (cost_ > duration::zero() || entry.pid <= 0) continue;
+    cost_ = services_.processor_time_of(entry.pid);
+  }
+  changed_.set();
 }
 
 ELASTIC_DECL task<void> standby_set::make_ahead() {
@@ -43938,16 +45493,16 @@ ELASTIC_DECL void standby_set::hurry() {
 }
 
 ELASTIC_DECL void standby_set::check() {
-  for (auto& [key, entry] : slots_) {
+  for (const standby_pointer& each : standbys_) {
     // A standby that misses the message checks later.
-    if (entry.standby) entry.standby->send(detail::standby_check);
+    if (each->is_ready) each->process->send(detail::standby_check);
   }
 }
 
 ELASTIC_DECL void standby_set::run_scripts() {
   if (runs_scripts_) return;
   runs_scripts_ = true;
-  for (auto& [key, entry] : slots_) discard(std::move(entry.standby));
+  discard_if([](const standby& each) { return !each.is_awaited; });
   changed_.set();
 }
 
@@ -43955,8 +45510,8 @@ ELASTIC_DECL void standby_set::expect(std::vector<process_spec> specs) {
   for (process_spec& spec : specs) {
     if (spec.stdin_fd >= 0) continue;
     spec = detail::without_attempt(std::move(spec));
-    const auto [position, is_new] = slots_.try_emplace(detail::standby_key(spec));
-    if (is_new) position->second.spec = std::move(spec);
+    const std::string key = detail::standby_key(spec);
+    if (slots_.count(key) == 0) add_slot(key, spec);
   }
   settled_.reset();
   changed_.set();
@@ -43964,7 +45519,8 @@ ELASTIC_DECL void standby_set::expect(std::vector<process_spec> specs) {
 
 ELASTIC_DECL task<void> standby_set::keep(bool may_restart) {
   discard_unused();
-  for (auto& [key, entry] : slots_) entry.is_watched = false;
+  if (!may_restart) discard_if([](const standby& each) { return !each.is_ready; });
+  for (const standby_pointer& each : standbys_) each->is_watched = false;
   task_group watches(co_await asio::this_coro::executor);
   task<void> making = make_forever(may_restart, watches);
   co_await with_cleanup(std::move(making), watches.stop());
@@ -43972,10 +45528,8 @@ ELASTIC_DECL task<void> standby_set::keep(bool may_restart) {
 
 ELASTIC_DECL task<void> standby_set::make_forever(bool may_restart, task_group& watches) {
   for (;;) {
-    for (auto& [key, entry] : slots_) {
-      if (entry.standby && !std::exchange(entry.is_watched, true)) {
-        watches.spawn(watch(key, entry.standby));
-      }
+    for (const standby_pointer& each : standbys_) {
+      if (each->is_ready && !std::exchange(each->is_watched, true)) watches.spawn(watch(each));
     }
     co_await end_discarded();
     co_await make_next(may_restart);
@@ -43983,14 +45537,13 @@ ELASTIC_DECL task<void> standby_set::make_forever(bool may_restart, task_group& 
 }
 
 /// Waits until a waiting standby ends or sends something, which it should not.
-ELASTIC_DECL task<void> standby_set::watch(std::string key, standby_pointer standby) {
-  co_await standby->until_heard();
-  const auto position = slots_.find(key);
-  if (position == slots_.end() || position->second.standby != standby) co_return;
-  const std::string name = name_of(position->second.spec);
-  const pid_t pid = standby->pid();
-  const discarder lost{*this, std::move(position->second.standby)};
-  const std::optional<exit_status> end = co_await end_of(standby);
+ELASTIC_DECL task<void> standby_set::watch(standby_pointer ready) {
+  co_await ready->process->until_heard();
+  if (std::erase(standbys_, ready) == 0) co_return;
+  const std::string name = name_of(*ready);
+  const pid_t pid = ready->process->pid();
+  const discarder lost{*this, ready};
+  const std::optional<exit_status> end = co_await end_of(ready->process);
   const std::string how = end ? end->text() : "it broke the protocol";
   services_.log.info("the standby of {}, process {}, is lost: {}", name, pid, how);
   plan_.lost(how, services_.time->now());
@@ -44000,65 +45553,136 @@ ELASTIC_DECL task<void> standby_set::watch(std::string key, standby_pointer stan
 
 /// How a standby has ended by itself; empty if it has not, but closed its socket or said something
 /// that it should not.
-ELASTIC_DECL task<std::optional<exit_status>> standby_set::end_of(standby_pointer standby) {
+ELASTIC_DECL task<std::optional<exit_status>> standby_set::end_of(process_pointer process) {
   const time_point deadline = deadline_after(services_.time->now(), limits::standby_reply);
   const std::optional<exit_status> end =
-      co_await with_deadline(*services_.time, deadline, standby->wait());
+      co_await with_deadline(*services_.time, deadline, process->wait());
   if (end && on_end_) on_end_(*end);
   co_return end;
 }
 
 ELASTIC_DECL void standby_set::discard_unused() {
-  for (auto& [key, entry] : slots_) {
-    if (!entry.is_used) discard(std::move(entry.standby));
-  }
   std::erase_if(slots_, [](const auto& entry) { return !entry.second.is_used; });
+  discard_if([&](const standby& each) {
+    return std::none_of(slots_.begin(), slots_.end(), [&](const auto& entry) {
+      return serves(each, entry.first, entry.second.pool);
+    });
+  });
 }
 
 ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
   using action = detail::standby_step::action;
   changed_.reset();
-  std::string key;
-  const detail::standby_view view = look(may_restart, key);
+  note_change();
+  if (plan_.off()) discard_if([](const standby& each) { return !each.is_ready; });
+  const standby_pointer begun = unfinished();
+  const detail::standby_view view = look(may_restart);
   if (view.outdated == 0) plan_.reviewed(view);
   const detail::standby_step step = plan_.next(view);
   services_.log.debug("standbys: {}", step.reason);
   const bool makes_more = step.what == action::make || step.what == action::make_all;
-  if (view.missing == 0 || !makes_more) {
+  if (!begun && (view.missing == 0 || !makes_more)) {
     settled_.set();
   } else {
     settled_.reset();
+  }
+  if (begun && step.what != action::make_all) {
+    co_await finish(begun);
+    co_return;
   }
   switch (step.what) {
     case action::rest: co_await changed_.wait(); break;
     case action::wait:
       co_await race(services_.time->sleep_until(step.until), changed_.wait());
       break;
-    case action::make: co_await make(key); break;
+    case action::make: co_await make_one(); break;
     case action::make_all: co_await make_missing(); break;
     case action::end: end_for_memory(step.reason); break;
   }
 }
 
-/// @param key  the slot that should get the next standby
-ELASTIC_DECL detail::standby_view standby_set::look(bool may_restart, std::string& key) const {
+/// One that was begun, and for which nobody waits; null: there is none.
+ELASTIC_DECL standby_set::standby_pointer standby_set::unfinished() const {
+  for (const standby_pointer& each : standbys_) {
+    if (!each->is_ready && !each->is_awaited) return each;
+  }
+  return nullptr;
+}
+
+/// The processes that are to get a standby. All of them before they start, and if a standby is to
+/// be there for each; otherwise, as many as there may be, or one in each pool.
+ELASTIC_DECL std::vector<std::string> standby_set::lacking() const {
+  struct share {
+    std::size_t all = 0;
+    std::size_t for_any = 0;
+  };
+  std::map<std::string, share> pools;
+  std::set<std::string> served;
+  for (const standby_pointer& each : standbys_) {
+    ++pools[each->pool].all;
+    if (!is_bound(*each)) {
+      ++pools[each->pool].for_any;
+    } else {
+      served.insert(each->key);
+    }
+  }
+  const bool is_absent = stage_ == detail::standby_view::stage::absence;
+  const bool needs_one = services_.replaces_processes && !are_bound_;
+  std::vector<std::string> keys;
+  for (const auto& [key, entry] : slots_) {
+    share& has = pools[entry.pool];
+    if (served.count(key) != 0) continue;
+    const bool is_enough = !is_absent && terms_.count == 0 && needs_one && has.all > 0;
+    if (is_enough) continue;
+    if (has.for_any > 0) {
+      --has.for_any;
+      continue;
+    }
+    ++has.all;
+    keys.push_back(key);
+  }
+  if (is_absent || terms_.count == 0) return keys;
+  const std::size_t room = terms_.count - std::min(terms_.count, standbys_.size());
+  keys.resize(std::min(keys.size(), room));
+  return keys;
+}
+
+/// The longest record of the processes that the standby serves: the others import less.
+ELASTIC_DECL std::shared_ptr<detail::import_record> standby_set::record_for(
+    const std::string& key) const {
+  std::shared_ptr<detail::import_record> longest;
+  const slot& own = slots_.at(key);
+  if (!uses_records_) return longest;
+  for (const auto& [each, entry] : slots_) {
+    const bool is_shared = each == key || (!are_bound_ && entry.pool == own.pool);
+    if (!is_shared || !entry.record) continue;
+    if (!longest || entry.record->size() > longest->size()) longest = entry.record;
+  }
+  return longest;
+}
+
+/// A waiting standby that lacks what its workers have imported; null: there is none.
+ELASTIC_DECL standby_set::standby_pointer standby_set::outdated() const {
+  for (const standby_pointer& each : standbys_) {
+    if (!each->is_ready || slots_.count(each->key) == 0) continue;
+    const auto record = record_for(each->key);
+    if (record && record->size() > each->known_bytes) return each;
+  }
+  return nullptr;
+}
+
+ELASTIC_DECL detail::standby_view standby_set::look(bool may_restart) const {
   detail::standby_view view;
   view.now = services_.time->now();
   view.launched = launched_;
   view.may_restart = may_restart;
   view.workers = stage_;
-  std::string outdated;
-  for (const auto& [candidate, entry] : slots_) {
-    if (!entry.standby) {
-      if (view.missing++ == 0) key = candidate;
-      continue;
-    }
-    ++view.ready;
-    if (!entry.record || !uses_records_) continue;
-    if (!view.outdated) view.outdated = 0;
-    if (entry.record->size() > entry.known_bytes && (*view.outdated)++ == 0) outdated = candidate;
-  }
-  if (view.missing == 0) key = outdated;
+  view.have_stepped = have_stepped_;
+  view.missing = lacking().size();
+  view.ready = ready();
+  const bool is_recorded = std::any_of(slots_.begin(), slots_.end(),
+                                       [](const auto& entry) { return entry.second.record; });
+  if (view.ready > 0 && uses_records_ && is_recorded) view.outdated = outdated() ? 1 : 0;
   view.available = services_.available_memory();
   view.size = size_of_one();
   return view;
@@ -44079,30 +45703,47 @@ ELASTIC_DECL void standby_set::end_for_memory(const std::string& reason) {
   if (!std::exchange(is_short_noted_, true)) {
     services_.log.warning("standbys end, so that a restart may take longer: {}", reason);
   }
-  for (auto& [key, entry] : slots_) discard(std::move(entry.standby));
+  const auto last = std::find_if(standbys_.rbegin(), standbys_.rend(),
+                                 [](const standby_pointer& each) { return each->is_ready; });
+  if (last != standbys_.rend()) discard(*last);
 }
 
-ELASTIC_DECL task<void> standby_set::make(std::string key) {
+ELASTIC_DECL task<void> standby_set::make_one() {
+  const std::vector<std::string> keys = lacking();
+  if (!keys.empty()) return make(keys.front(), nullptr);
+  const standby_pointer old = outdated();
+  return make(old->key, old->process);
+}
+
+ELASTIC_DECL task<void> standby_set::make(std::string key, process_pointer replaced) {
   std::string problem;
+  standby_pointer made;
   try {
-    if (co_await make_in(key)) plan_.ready();
+    made = co_await start(key);
   } catch (const std::exception& failure) {
     if (detail::was_cancelled(failure)) throw;
     problem = failure.what();
   }
-  if (!problem.empty()) {
-    services_.log.info("a standby could not be made: {}", problem);
-    plan_.died(problem, services_.time->now());
-  }
+  if (!problem.empty()) note_failure(problem);
   note_end();
+  if (!made) co_return;
+  made->replaced = std::move(replaced);
+  note_change();
+  co_await finish(made);
 }
 
 ELASTIC_DECL task<void> standby_set::make_missing() {
   std::vector<task<void>> makings;
-  for (const auto& [key, entry] : slots_) {
-    if (!entry.standby) makings.push_back(make(key));
+  for (const standby_pointer& each : standbys_) {
+    if (!each->is_ready && !each->is_awaited) makings.push_back(finish(each));
   }
+  for (const std::string& key : lacking()) makings.push_back(make(key, nullptr));
   co_await when_all(std::move(makings));
+}
+
+ELASTIC_DECL void standby_set::note_failure(const std::string& problem) {
+  services_.log.info("a standby could not be made: {}", problem);
+  plan_.died(problem, services_.time->now());
 }
 
 /// If a standby refuses while it uses records, later standbys do without records.
@@ -44136,92 +45777,137 @@ ELASTIC_DECL void standby_set::note_end() {
                         *plan_.off());
 }
 
-ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
-  using kind = detail::standby_message::kind;
+/// Whether a standby leaves the processors to the processes that run. If one is replaced at a time,
+/// the first standby does not: until it is ready, a failure makes all others wait for an import.
+ELASTIC_DECL bool standby_set::stands_back() const {
+  const bool is_urgent = services_.replaces_processes && ready() == 0;
+  return stage_ != detail::standby_view::stage::absence && !is_urgent;
+}
+
+/// Starts a standby, which then imports by itself. Null: there is to be none.
+ELASTIC_DECL task<standby_set::standby_pointer> standby_set::start(std::string key) {
   process_spec spec = slots_.at(key).spec;
   const bool runs_script = runs_scripts_.value_or(false);
   if (runs_script) spec = detail::without_attempt(std::move(spec));
   const auto command = detail::parse_python_command(spec.arguments);
   if (!command) {
     plan_.give_up("the arguments are not those of a Python program");
-    co_return false;
+    co_return nullptr;
   }
-  if (!co_await is_waiting_kind(spec)) co_return false;
+  if (!co_await is_waiting_kind(spec)) co_return nullptr;
+  if (slots_.count(key) == 0) co_return nullptr;
   detail::standby_task plan;
-  const auto record = slots_.at(key).record;
-  if (record && uses_records_) plan.record = record->text();
+  if (const auto record = record_for(key)) plan.record = record->text();
   plan.modules = modules_text();
   plan.runs_script = runs_script;
-  plan.stands_back = stage_ != detail::standby_view::stage::absence;
-  const std::set<std::string> left_out = plan_.dropped_modules();
+  plan.stands_back = stands_back();
   plan.kind = command->what == detail::python_command::kind::script   ? "script"
               : command->what == detail::python_command::kind::module ? "module"
                                                                       : "code";
   plan.name = command->name;
-  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, plan);
-  discarder made{*this, std::move(started)};
+  const auto made = detail::new_shared<standby>();
+  made->key = key;
+  made->pool = slots_.at(key).pool;
+  made->made_for = spec;
+  made->runs_script = runs_script;
+  made->began_alone = stage_ == detail::standby_view::stage::absence;
+  made->known_bytes = plan.record.size();
+  made->left_out = plan_.dropped_modules();
+  made->process = co_await detail::standby_process::start(services_.launcher, spec, plan);
+  standbys_.push_back(made);
+  co_return made;
+}
+
+/// Waits until a standby is ready, and discards it if it will not be. If this is cancelled, the
+/// standby continues.
+ELASTIC_DECL task<void> standby_set::finish(standby_pointer unfinished) {
+  unfinished->is_awaited = true;
+  std::string problem;
+  try {
+    co_await finish_imports(unfinished);
+  } catch (const std::exception& failure) {
+    unfinished->is_awaited = false;
+    if (detail::was_cancelled(failure)) throw;
+    problem = failure.what();
+  }
+  unfinished->is_awaited = false;
+  if (unfinished->is_ready) {
+    plan_.ready();
+  } else {
+    discard(unfinished);
+  }
+  if (!problem.empty()) note_failure(problem);
+  note_end();
+  note_change();
+}
+
+ELASTIC_DECL task<void> standby_set::finish_imports(standby_pointer unfinished) {
+  using kind = detail::standby_message::kind;
   std::optional<detail::standby_message> answer;
   std::string problem;
   bool is_late = false;
   try {
-    answer = co_await first_message(*made.standby, limits::standby_import);
+    answer = co_await first_message(unfinished->process, limits::standby_import);
   } catch (const error& failure) {
     problem = failure.what();
     is_late = failure.code() == errc::timed_out;
   }
   if (!answer) {
     std::optional<exit_status> end;
-    if (!is_late) end = co_await end_of(made.standby);
-    if (runs_script) {
-      note_lost_run(end);
-      co_return false;
-    }
+    if (!is_late) end = co_await end_of(unfinished->process);
+    if (unfinished->runs_script) co_return note_lost_run(end);
     throw error(errc::start_failed, end ? fmt::format("{}: {}", problem, end->text()) : problem);
   }
   const detail::standby_message& message = *answer;
   switch (message.what) {
-    case kind::dropped:
-      // Standbys that are made at the same time drop the same modules.
-      if (left_out.count(message.module) == 0 &&
-          plan_.dropped_modules().count(message.module) != 0) {
-        co_return false;
-      }
-      if (plan_.dropped(message.module)) {
-        services_.log.warning("standbys do not import {}: {}", printable_text(message.module),
-                              printable_text(message.reason));
-      }
-      co_return false;
+    case kind::dropped: co_return note_dropped(*unfinished, message);
     case kind::refused:
-      if (runs_script) {
-        note_failed_run(printable_text(message.reason));
-        co_return false;
-      }
-      note_refusal(printable_text(message.reason), !plan.record.empty());
-      co_return false;
+      if (unfinished->runs_script) co_return note_failed_run(printable_text(message.reason));
+      co_return note_refusal(printable_text(message.reason), unfinished->known_bytes > 0);
     case kind::prepared: throw error(errc::protocol_violation, "it was prepared for nothing");
     case kind::ready: break;
   }
-  if (message.pid != made.standby->pid()) {
-    plan_.give_up("the interpreter is not the process that is started");
-    co_return false;
+  if (message.pid != unfinished->process->pid()) {
+    co_return plan_.give_up("the interpreter is not the process that is started");
   }
   if (!message.missing.empty()) {
     services_.log.info("not installed, and so not imported by standbys: {}",
                        printable_text(fmt::format("{}", fmt::join(message.missing, ", "))));
   }
-  const auto position = slots_.find(key);
-  if (position == slots_.end() || runs_script != runs_scripts_.value_or(false)) co_return false;
-  services_.log.info("{} has a standby: process {}{}", name_of(spec), message.pid,
-                     runs_script ? ", which has run the script up to survive.prepare()" : "");
-  std::swap(position->second.standby, made.standby);
-  position->second.made_for = spec;
-  position->second.has_run_script = runs_script;
-  position->second.is_watched = false;
-  position->second.known_bytes = plan.record.size();
-  largest_ = std::max(largest_, services_.memory_of(message.pid));
+  if (unfinished->runs_script == runs_scripts_.value_or(false)) {
+    note_ready(*unfinished, message);
+  }
+}
+
+/// Standbys that are made at the same time drop the same modules.
+ELASTIC_DECL void standby_set::note_dropped(const standby& entry,
+                                            const detail::standby_message& message) {
+  const bool is_known = plan_.dropped_modules().count(message.module) != 0;
+  if (is_known && entry.left_out.count(message.module) == 0) return;
+  if (!plan_.dropped(message.module)) return;
+  services_.log.warning("standbys do not import {}: {}", printable_text(message.module),
+                        printable_text(message.reason));
+}
+
+ELASTIC_DECL void standby_set::note_ready(standby& entry, const detail::standby_message& message) {
+  const pid_t pid = entry.process->pid();
+  entry.is_ready = true;
+  entry.variables = {message.variables.begin(), message.variables.end()};
+  entry.is_watched = false;
+  are_bound_ = is_bound(entry);
+  if (are_bound_ && slots_.size() > 1) {
+    note_bound("its imports or its script have read variables in which the workers differ");
+  }
+  services_.log.info("{} has a standby: process {}{}", name_of(entry), pid,
+                     entry.runs_script
+                         ? ", which has run the script up to survive.prepare()"
+                         : "");
+  const process_pointer old = std::exchange(entry.replaced, nullptr);
+  discard_if([&](const standby& each) { return old && each.process == old; });
+  largest_ = std::max(largest_, services_.memory_of(pid));
+  cost_ = services_.processor_time_of(pid);
   is_short_noted_ = false;
   lost_runs_ = 0;
-  co_return true;
 }
 
 ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
@@ -44230,20 +45916,21 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
   spec.arguments.insert(spec.arguments.end(), {"-c", "pass"});
   detail::standby_task plan;
   plan.kind = "code";
-  plan.stands_back = stage_ != detail::standby_view::stage::absence;
-  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, plan);
-  const discarder made{*this, std::move(started)};
+  plan.stands_back = stands_back();
+  const process_pointer probe =
+      co_await detail::standby_process::start(services_.launcher, spec, plan);
+  const ended_probe made{*this, probe};
   std::string problem;
   bool is_lost = false;
   bool is_late = false;
   try {
     const detail::standby_message message =
-        co_await first_message(*made.standby, limits::standby_probe);
+        co_await first_message(probe, limits::standby_probe);
     if (message.what == detail::standby_message::kind::refused) {
       problem = "it refuses: " + printable_text(message.reason);
     } else if (message.what != detail::standby_message::kind::ready) {
       problem = "it breaks the protocol";
-    } else if (message.pid != made.standby->pid()) {
+    } else if (message.pid != probe->pid()) {
       problem = "the interpreter is not the process that is started";
     }
   } catch (const error& failure) {
@@ -44252,7 +45939,7 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
   }
   if (is_lost) {
     std::optional<exit_status> end;
-    if (!is_late) end = co_await end_of(made.standby);
+    if (!is_late) end = co_await end_of(probe);
     // The death may have been an accident, so this tries once more.
     throw error(
         errc::start_failed,
@@ -44280,43 +45967,74 @@ ELASTIC_DECL std::string standby_set::modules_text() const {
 
 // ---- ending standbys ----------------------------------------------------------------------------
 
-ELASTIC_DECL void standby_set::discard(standby_pointer standby) {
-  if (!standby) return;
-  standby->kill();
-  discarded_.push_back(std::move(standby));
+ELASTIC_DECL void standby_set::discard(const standby_pointer& entry) {
+  if (!entry || std::exchange(entry->is_discarded, true)) return;
+  std::erase(standbys_, entry);
+  end(entry->process);
+}
+
+ELASTIC_DECL void standby_set::end(const process_pointer& process) {
+  process->kill();
+  discarded_.push_back(process);
+}
+
+ELASTIC_DECL void standby_set::discard_if(
+    const std::function<bool(const standby&)>& is_unused) {
+  const std::vector<standby_pointer> all = standbys_;
+  for (const standby_pointer& each : all) {
+    if (is_unused(*each)) discard(each);
+  }
 }
 
 ELASTIC_DECL task<void> standby_set::end_discarded() {
   while (!discarded_.empty()) {
     // It stays in the list until it has ended, even if this call is cancelled.
-    detail::standby_process& standby = *discarded_.back();
-    const pid_t pid = standby.pid();
+    const process_pointer process = discarded_.back();
+    const pid_t pid = process->pid();
     const time_point deadline = deadline_after(services_.time->now(), limits::standby_end);
     std::string problem = "it was killed";
     bool has_ended = false;
     try {
-      has_ended = co_await with_deadline(*services_.time, deadline, standby.end());
+      has_ended = co_await with_deadline(*services_.time, deadline, process->end());
     } catch (const std::exception& failure) {
       if (detail::was_cancelled(failure)) throw;
       problem = failure.what();
     }
     if (!has_ended) services_.log.warning("standby {} has not ended: {}", pid, problem);
-    std::erase_if(discarded_, [&](const auto& entry) { return entry.get() == &standby; });
+    std::erase_if(discarded_, [&](const auto& entry) { return entry == process; });
   }
 }
 
 ELASTIC_DECL task<void> standby_set::until_ready() { co_await settled_.wait(); }
 
 ELASTIC_DECL task<void> standby_set::stop() {
-  for (auto& [key, entry] : slots_) discard(std::move(entry.standby));
+  discard_if([](const standby&) { return true; });
   slots_.clear();
+  note_change();
   co_await end_discarded();
 }
 
 ELASTIC_DECL std::size_t standby_set::ready() const {
   return static_cast<std::size_t>(
-      std::count_if(slots_.begin(), slots_.end(),
-                    [](const auto& entry) { return entry.second.standby != nullptr; }));
+      std::count_if(standbys_.begin(), standbys_.end(),
+                    [](const standby_pointer& each) { return each->is_ready; }));
+}
+
+ELASTIC_DECL std::size_t standby_set::missing() const {
+  return lacking().size() + standbys_.size() - ready();
+}
+
+ELASTIC_DECL void standby_set::note_change() {
+  if (!on_change_) return;
+  counts now;
+  now.ready = ready();
+  now.making = standbys_.size() - now.ready;
+  if (now.ready == reported_.ready && now.making == reported_.making) return;
+  for (const standby_pointer& each : standbys_) {
+    if (each->is_ready) now.bytes += services_.memory_of(each->process->pid());
+  }
+  reported_ = now;
+  on_change_(now);
 }
 
 }  // namespace elastic
@@ -44386,40 +46104,30 @@ namespace elastic::detail {
 /// channel and hang detection; a replica_ledger decides about each failure.
 ///
 /// Thread-safety: its strand.
-class replica_run {
+class replica_run final : public worker_run {
  public:
+  /// @param context   the members that the caller knows: strand, executor, commands, signal
   /// @param prepared  its services are complete
-  /// @param context   the members that the caller knows: strand, executor, commands
   ELASTIC_DECL replica_run(agent_part::context context, prepared_workers prepared,
                            std::string run_id);
 
-  replica_run(const replica_run&) = delete;
-  replica_run& operator=(const replica_run&) = delete;
-
-  /// Runs the replicas to their end. The caller never cancels it: only a stop_request ends it
-  /// early.
-  task<run_result> run() { return with_cleanup(run_to_end(), parts_->close()); }
-
-  ELASTIC_DECL void take(const stop_request& request);
-  ELASTIC_DECL void take(const signal_request& request);
-  ELASTIC_DECL void take(const rank_signal_request& request);
+  using worker_run::take;
   ELASTIC_DECL void take(const std::shared_ptr<pending_command>& pending);
   /// A replica_set has no function that makes this request.
   void take(const worker_request&) {}
 
  private:
   /// A replica that waits for its restart.
-  struct next_life {
+  struct pending_restart {
     std::size_t replica = 0;
     std::string cause;
     time_point ended;
   };
 
-  ELASTIC_DECL std::shared_ptr<agent_parts> make_parts(agent_part::context context,
-                                                       const agent_services& services);
+  ELASTIC_DECL task<void> live(std::optional<run_result>& result) override;
+  void on_stop(const stop_request&, bool) override { happened_.set(); }
 
   // The loop: queued events and commands are handled here, one at a time.
-  ELASTIC_DECL task<run_result> run_to_end();
   ELASTIC_DECL task<run_result> supervise();
   ELASTIC_DECL task<void> take_step();
   ELASTIC_DECL task<void> spend_pause();
@@ -44435,64 +46143,41 @@ class replica_run {
   ELASTIC_DECL void drain(pending_command& pending);
   ELASTIC_DECL void begin_pause(std::shared_ptr<pending_command> pending);
   ELASTIC_DECL void begin_resume(std::shared_ptr<pending_command> pending);
-  ELASTIC_DECL task<void> save(std::shared_ptr<pending_command> pending);
-  ELASTIC_DECL task<void> inspect(std::shared_ptr<pending_command> pending);
   ELASTIC_DECL std::optional<int> ended_with_success() const;
-  ELASTIC_DECL task<checkpoint_outcome> save_within(duration limit);
   ELASTIC_DECL task<void> pause();
   ELASTIC_DECL task<void> resume();
 
   // Decides after the end of a replica: it has succeeded, it restarts, or the run fails.
   ELASTIC_DECL void judge(std::size_t replica);
   ELASTIC_DECL restart_ledger::decision decide(const worker_group::worker& ended);
-  ELASTIC_DECL task<void> prepare(next_life next, time_point due);
-  ELASTIC_DECL task<void> start_again(next_life next);
-  ELASTIC_DECL void note_next_life(const next_life& next);
+  ELASTIC_DECL task<void> prepare(pending_restart next, time_point due);
+  ELASTIC_DECL task<void> start_again(pending_restart next);
+  ELASTIC_DECL void note_restart(const pending_restart& next);
   ELASTIC_DECL void announce(std::optional<int> replaced);
   // Chooses ports for replicas that are about to start, in a job of several roles.
   ELASTIC_DECL void choose_ports(const std::vector<std::size_t>& replicas);
 
   ELASTIC_DECL task<void> stop_all(stop_plan plan);
-  ELASTIC_DECL task<void> carry_out(stop_plan plan);
   ELASTIC_DECL task<void> end_all();
-  ELASTIC_DECL task<void> save_before_stop();
   ELASTIC_DECL task<void> save_before_pause(duration limit);
-  stop_plan usual_stop() const { return {SIGTERM, spec_.shutdown_timeout, spec_.signal_scope}; }
 
   ELASTIC_DECL task<run_result> finish_stopped();
+  ELASTIC_DECL run_result finish_succeeded();
   ELASTIC_DECL run_result finish_failed();
-  ELASTIC_DECL run_result finish(worker_state state, std::string reason);
-  ELASTIC_DECL void report(const run_result& result);
 
-  const worker_spec spec_;
-  std::string notice_;
-  const std::string run_id_;
-  const asio::any_io_executor strand_;
-  /// Never null. Their functions about rounds are not called.
-  std::shared_ptr<agent_parts> parts_;
-  const agent_services services_;
-  const logger& log_;
-  time_source& time_;
-  run_files files_;
-  worker_group group_;
-  agent_journal journal_;
-  agent_telemetry telemetry_;
+  std::string startup_warning_;
   replica_ledger ledger_;
-  std::optional<stop_request> stop_;
-  event_flag stop_requested_;
   /// Wakes the loop.
   event_flag happened_;
   /// The replicas that have ended and await a decision, in the order of their ends.
   std::deque<std::size_t> ended_;
   /// The replicas that are due to restart.
-  std::deque<next_life> due_;
+  std::deque<pending_restart> due_;
   /// Why no replica restarts any more; empty: they may.
   std::optional<restart_ledger::decision> refusal_;
-  int restarts_ = 0;
   /// Commands that wait for the loop.
   std::shared_ptr<pending_command> asked_pause_;
   std::shared_ptr<pending_command> asked_resume_;
-  bool is_saving_ = false;
   bool is_paused_ = false;
   /// How often all replicas were started again after a pause.
   std::int64_t start_ = 0;
@@ -45603,7 +47288,7 @@ namespace elastic {
 
 namespace detail {
 
-/// What the page leaves out of the largest job that this may become; empty: nothing.
+/// The parts that the page leaves out of the largest job that this may become; empty: none.
 inline std::string left_out_of_page(const launch_config& config) {
   if (config.rendezvous.max_nodes <= 1) return {};
   const auto nodes = static_cast<std::size_t>(config.rendezvous.max_nodes);
@@ -45713,7 +47398,7 @@ ELASTIC_DECL void add_status(program_options& options) {
 
 }  // namespace elastic
 
-// ---- elastic/status/detail/impl/job_state.ipp ----
+// ---- elastic/status/detail/job_state.ipp ----
 
 namespace elastic::detail {
 
@@ -45729,7 +47414,7 @@ inline std::string end_text(const job_event& event) {
   return fmt::format("rank {} ended: {}", event.rank.value_or(-1), how);
 }
 
-/// When the span began that a record ends, whatever a file says.
+/// The begin of the span that a record ends, whatever a file says.
 inline std::int64_t time_before(const journal_record& record) {
   const double began_us =
       static_cast<double>(record.time_us) - record.event.seconds.value_or(0) * 1e6;
@@ -45808,7 +47493,17 @@ ELASTIC_DECL void job_state::begin_run(const journal_record& record) {
   attempts_.back().round = record.event.round.value_or(-1);
 }
 
-/// As much as there is room for.
+ELASTIC_DECL void job_state::note_standbys(const job_event& event) {
+  job_standbys now = standbys_.value_or(job_standbys());
+  now.ready = event.count.value_or(0);
+  now.making = event.making.value_or(0);
+  now.bytes = event.bytes.value_or(0);
+  now.most_ready = std::max(now.most_ready, now.ready);
+  now.most_bytes = std::max(now.most_bytes, now.bytes);
+  standbys_ = now;
+}
+
+/// Keeps an event if there is room for it.
 ELASTIC_DECL void job_state::keep(std::vector<job_event> job_attempt::*kept,
                                   const job_event& event) {
   if (attempts_.empty()) return;
@@ -45889,6 +47584,7 @@ ELASTIC_DECL void job_state::apply(const journal_record& record) {
       end_agent(record);
       break;
     case job_event::type::stall_found: note_stall(record); break;
+    case job_event::type::standbys_changed: note_standbys(event); break;
     case job_event::type::stall_ended:
       is_stalled_ = false;
       if (use_ == time_use::stall) use_time(stalled_use_, record.time_us);
@@ -46092,7 +47788,7 @@ ELASTIC_DECL void job_state::start_workers(const journal_record& record) {
   }
 }
 
-/// What the end of the attempt before this one has cost so far.
+/// Updates the cost of the end of the attempt before this one.
 ELASTIC_DECL void job_state::note_lost_time(std::int64_t now_us) {
   if (attempts_.size() < 2) return;
   job_attempt& last = attempts_[attempts_.size() - 2];
@@ -46172,7 +47868,7 @@ ELASTIC_DECL void job_state::note_stopped(const journal_record& record) {
   }
 }
 
-/// What is told first is the cause; the rest are consequences.
+/// The first event is the cause; the rest are consequences.
 ELASTIC_DECL void job_state::end_attempt(const journal_record& record, attempt_end end) {
   if (!is_open_ || attempts_.back().end != attempt_end::none) return;
   job_attempt& attempt = attempts_.back();
@@ -46236,7 +47932,7 @@ ELASTIC_DECL void job_state::use_time(time_use use, std::int64_t now_us) {
   use_began_us_ = now_us;
 }
 
-/// What the workers did from then until their attempt ended has to be done again.
+/// Counts the work since then as lost: it has to be done again.
 ELASTIC_DECL void job_state::lose_last_step(std::int64_t from_us) {
   is_last_step_open_ = false;
   if (attempts_.empty()) return;
@@ -46280,28 +47976,28 @@ ELASTIC_DECL job_state state_of(const std::vector<journal_record>& records) {
 
 namespace elastic::detail {
 
-/// What a node tells of itself, and of those of its workers of which there is something new.
+/// The report of a node about itself and about those of its workers that have changed.
 struct node_report {
   /// It is the first on this connection: what was told before holds no longer.
   bool begins = false;
-  /// That of the node's journal.
+  /// The epoch of the node's journal.
   std::int64_t epoch = 0;
   agent_activity activity = agent_activity::starting;
   std::string reason = {};
   std::int64_t round = -1;
   std::int64_t base_rank = 0;
-  /// How many workers the node has.
+  /// The number of workers of the node.
   std::int64_t size = 0;
-  /// What matters to the job.
+  /// The events that matter to the job.
   std::vector<journal_record> events = {};
-  /// Without `text`.
+  /// The changed workers, without `text`.
   std::vector<viewed_worker> workers = {};
 };
 
 /// One JSON object. Texts are cut.
 ELASTIC_DECL std::string report_text(const node_report& report);
 
-/// How many bytes a worker, or an event, takes in that.
+/// The bytes of a worker, or of an event, in a report.
 ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker);
 ELASTIC_DECL std::size_t report_bytes(const journal_record& event);
 
@@ -46310,13 +48006,13 @@ ELASTIC_DECL node_report parse_node_report(std::string_view text);
 
 }  // namespace elastic::detail
 
-// ---- elastic/status/detail/impl/viewed_job.ipp ----
+// ---- elastic/status/detail/viewed_job.ipp ----
 
 #include <iterator>
 
 namespace elastic::detail {
 
-/// What a node has told, as the journal of this one has it.
+/// The event of another node, as this node's journal records it.
 inline job_event told_event(const viewed_node& node, const journal_record& record) {
   job_event event;
   event.kind = job_event::type::node_told;
@@ -46414,116 +48110,7 @@ ELASTIC_DECL void viewed_job::take_workers(viewed_node& node, const node_report&
 
 }  // namespace elastic::detail
 
-// ---- elastic/status/detail/impl/job_view.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL void job_view::take(const journal_record& record) {
-  const bool begins_run = record.epoch != job_.epoch();
-  if (!job_.take(record)) return;
-  if (begins_run) workers_.clear();
-  if (begins_run || record.event.kind == job_event::type::workers_started) step_ = -1;
-  show_workers();
-}
-
-/// Whoever is new in a place has reported nothing.
-ELASTIC_DECL void job_view::show_workers() {
-  workers_.resize(job_.workers().size());
-  for (std::size_t place = 0; place < workers_.size(); ++place) {
-    const job_worker& worker = job_.workers()[place];
-    if (workers_[place].changed == worker.changed) continue;
-    if (workers_[place].placed != worker.placed) workers_[place] = {};
-    static_cast<job_worker&>(workers_[place]) = worker;
-  }
-}
-
-/// How long workers have been at a step that may still be lost. Without it, productive time would
-/// be taken back, which a counter must never do.
-ELASTIC_DECL double job_view::unfinished_seconds(std::int64_t now_us) const {
-  if (!job_.has_steps() || step_ < 0) return 0;
-  const auto [from_us, to_us] = job_.revocable(now_us);
-  return seconds_between(std::max(stepped_us_, from_us), to_us);
-}
-
-ELASTIC_DECL double job_view::seconds(time_use use, std::int64_t now_us) const {
-  const double sum = job_.seconds(use, now_us);
-  return use == time_use::training ? sum - unfinished_seconds(now_us) : sum;
-}
-
-ELASTIC_DECL std::optional<double> job_view::goodput(std::int64_t now_us) const {
-  const double whole = job_.all_seconds(now_us) - unfinished_seconds(now_us);
-  if (whole <= 0) return std::nullopt;
-  return seconds(time_use::training, now_us) / whole;
-}
-
-ELASTIC_DECL void job_view::take(const worker_progress& progress,
-                                 std::int64_t now_us) {
-  const auto place = static_cast<std::size_t>(progress.local_rank);
-  if (progress.local_rank < 0 || place >= workers_.size()) return;
-  if (progress.step > step_) {
-    step_ = progress.step;
-    stepped_us_ = now_us;
-  }
-  viewed_worker& worker = workers_[place];
-  const double steps = static_cast<double>(progress.step) - static_cast<double>(worker.step);
-  if (worker.step >= 0 && steps > 0) {
-    constexpr double weight = 0.3;
-    const double each = seconds_between(worker.step_us, now_us) / steps;
-    const bool is_first = worker.step_seconds <= 0;
-    worker.step_seconds = is_first ? each : weight * each + (1 - weight) * worker.step_seconds;
-  }
-  if (progress.step != worker.step) worker.step_us = now_us;
-  worker.step = progress.step;
-  worker.total = progress.total;
-  worker.progress_us = now_us;
-  worker.text = progress.text;
-}
-
-/// Takes in workers, and what their steps take.
-inline void add_workers(viewed_progress& progress, const std::vector<viewed_worker>& workers,
-                        std::vector<double>& spans) {
-  for (const viewed_worker& worker : workers) {
-    const bool runs = worker.state == job_worker::condition::running;
-    if (runs && worker.step_seconds > 0) spans.push_back(worker.step_seconds);
-    if (worker.step < 0) continue;
-    const auto is_behind = [&](const viewed_worker* other) {
-      return !other || worker.step < other->step;
-    };
-    if (is_behind(progress.slowest)) progress.slowest = &worker;
-    if (!worker.text.empty() && is_behind(progress.speaker)) progress.speaker = &worker;
-  }
-  if (spans.empty()) return;
-  const auto middle = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
-  std::nth_element(spans.begin(), middle, spans.end());
-  progress.median_seconds = *middle;
-}
-
-ELASTIC_DECL std::optional<double> viewed_progress::seconds_left() const {
-  if (!slowest || median_seconds <= 0 || slowest->total <= slowest->step) return std::nullopt;
-  const double steps = static_cast<double>(slowest->total) - static_cast<double>(slowest->step);
-  return median_seconds * steps;
-}
-
-ELASTIC_DECL viewed_progress job_view::progress() const {
-  viewed_progress progress;
-  std::vector<double> spans;
-  add_workers(progress, workers_, spans);
-  return progress;
-}
-
-ELASTIC_DECL viewed_progress job_view::whole_progress() const {
-  viewed_progress progress;
-  std::vector<double> spans;
-  add_workers(progress, workers_, spans);
-  for (const viewed_node& node : whole_.nodes()) {
-    if (node.entry.presence == node_presence::active) add_workers(progress, node.workers, spans);
-  }
-  return progress;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/status/detail/impl/job_metrics.ipp ----
+// ---- elastic/status/detail/job_metrics.ipp ----
 
 namespace elastic::detail {
 
@@ -46545,7 +48132,7 @@ class metrics_writer {
     type_ = type;
     if (!is_new) return;
     const bool is_open = format_ == metrics_format::openmetrics;
-    // What OpenMetrics names without its suffix, the older form names with it.
+    // OpenMetrics names a family without its suffix, the older form with it.
     const std::string shown = is_open ? name_ : name_ + std::string(suffix());
     const std::string_view kind = !is_open && type == "info" ? "gauge" : type;
     families_.push_back(fmt::format("# HELP {} {}\n# TYPE {} {}\n", shown, help, shown, kind));
@@ -46632,18 +48219,20 @@ inline std::string label(std::string_view name, std::string_view value) {
 }
 
 inline void write_state(metrics_writer& writer, const job_state& job) {
-  writer.family("elastic_job", "info", "What the agent runs.");
+  writer.family("elastic_job", "info", "Information about the job of the agent.");
   const std::string& role = writer.role().empty() ? job.role() : writer.role();
   writer.sample_of_role(1, fmt::format(R"({{run_id="{}",role="{}",backend="{}",version="{}"}})",
                                        label_value(job.run_id()), label_value(role),
                                        label_value(job.backend()), version_text));
-  writer.family("elastic_job_state", "gauge", "1 for what the agent is at, else 0.");
+  writer.family("elastic_job_state", "gauge",
+                "Whether the agent is in the given state (1) or not (0).");
   for (std::size_t index = 0; index < agent_activity_names.size(); ++index) {
     const bool is_it = job.activity() == static_cast<agent_activity>(index);
     writer.sample(is_it ? 1 : 0, label("state", agent_activity_names[index]));
   }
   if (job.round() < 0) return;
-  writer.family("elastic_round", "gauge", "The last round of the rendezvous that the node was in.");
+  writer.family("elastic_round", "gauge",
+                "Number of the last rendezvous round that the node joined.");
   writer.sample(static_cast<double>(job.round()));
 }
 
@@ -46656,7 +48245,8 @@ inline void write_nodes(metrics_writer& writer, const job_view& view) {
   const viewed_job& whole = view.whole();
   const bool is_running = view.job().activity() == agent_activity::running;
   if (!is_running && !whole.is_known()) return;
-  writer.family("elastic_nodes", "gauge", "Nodes of the round that runs, and those beside it.");
+  writer.family("elastic_nodes", "gauge",
+                "Number of nodes by state: active in the current round, waiting, lost.");
   if (is_running) {
     const auto nodes = static_cast<double>(view.job().attempts().back().nodes);
     writer.sample(nodes, label("state", "active"));
@@ -46672,37 +48262,40 @@ inline void write_whole_job(metrics_writer& writer, const job_view& view) {
   const job_state& job = view.job();
   if (!tells_of_whole_job(view)) return;
   if (job.activity() == agent_activity::running) {
-    writer.family("elastic_world_size", "gauge", "Workers of the round.");
+    writer.family("elastic_world_size", "gauge", "Number of workers in the current round.");
     writer.sample(static_cast<double>(job.attempts().back().world_size));
   }
   write_nodes(writer, view);
-  writer.family("elastic_restarts_remaining", "gauge", "How often workers may still fail.");
+  writer.family("elastic_restarts_remaining", "gauge",
+                "Number of restarts left before the job fails.");
   writer.sample(
       static_cast<double>(std::max<std::int64_t>(job.max_restarts() - job.restarts(), 0)));
-  writer.family("elastic_restarts", "counter", "Ends of attempts, by what ended them.");
+  writer.family("elastic_restarts", "counter", "Total number of ended attempts by cause.");
   for (const attempt_end end :
        {attempt_end::failure, attempt_end::hang, attempt_end::membership, attempt_end::request}) {
     const auto index = static_cast<std::size_t>(end);
-    writer.sample(static_cast<double>(job.ends()[index]),
-                  label("cause", attempt_end_names[index]));
+    writer.sample(static_cast<double>(job.ends()[index]), label("cause", attempt_end_names[index]));
   }
 }
 
 inline void write_time(metrics_writer& writer, const job_view& view, std::int64_t now_us) {
   writer.family("elastic_productive_seconds", "counter",
-                "Time for new steps; if none are reported, for which the workers ran.");
+                "Total time spent on new steps, or running if no worker reports steps.");
   writer.sample(view.seconds(time_use::training, now_us));
-  writer.family("elastic_lost_seconds", "counter", "Time that went to something else.");
+  writer.family("elastic_lost_seconds", "counter", "Total time not spent on new steps, by phase.");
   for (std::size_t index = 0; index < time_use_names.size(); ++index) {
     const auto use = static_cast<time_use>(index);
     if (use == time_use::training) continue;
     writer.sample(view.seconds(use, now_us), label("phase", time_use_names[index]));
   }
-  writer.family("elastic_rendezvous_duration_seconds", "histogram", "Until a round was joined.");
+  writer.family("elastic_rendezvous_duration_seconds", "histogram",
+                "Duration of the rendezvous until the round was complete.");
   writer.histogram(view.job().rendezvous_durations());
-  writer.family("elastic_worker_start_duration_seconds", "histogram", "Until the workers ran.");
+  writer.family("elastic_worker_start_duration_seconds", "histogram",
+                "Duration of the start of all workers of the node.");
   writer.histogram(view.job().start_durations());
-  writer.family("elastic_stop_duration_seconds", "histogram", "Until no worker was left.");
+  writer.family("elastic_stop_duration_seconds", "histogram",
+                "Duration of the stop of all workers of the node.");
   writer.histogram(view.job().stop_durations());
 }
 
@@ -46710,14 +48303,26 @@ inline void write_time(metrics_writer& writer, const job_view& view, std::int64_
 inline void write_replacements(metrics_writer& writer, const job_state& job) {
   const job_replacements& replacements = job.replacements();
   if (!replacements.is_known()) return;
-  writer.family("elastic_replacements", "counter", "Ranks replaced while other workers continued.");
+  writer.family("elastic_replacements", "counter",
+                "Total number of ranks replaced while other workers continued.");
   writer.sample(static_cast<double>(replacements.ranks));
   writer.family("elastic_replacement_duration_seconds", "histogram",
-                "Until the workers of the node were in the next epoch.");
+                "Duration from the end of an epoch to the start of the next.");
   writer.histogram(replacements.durations);
   writer.family("elastic_replacements_abandoned", "counter",
-                "How often all workers restarted instead.");
+                "Total number of replacements abandoned for a restart of all workers.");
   writer.sample(static_cast<double>(replacements.abandoned));
+}
+
+/// None in a job that has made no standbys.
+inline void write_standbys(metrics_writer& writer, const job_state& job) {
+  if (!job.standbys()) return;
+  writer.family("elastic_standbys", "gauge", "Number of standbys of the node by state.");
+  writer.sample(static_cast<double>(job.standbys()->ready), label("state", "ready"));
+  writer.sample(static_cast<double>(job.standbys()->making), label("state", "making"));
+  writer.family("elastic_standby_memory_bytes", "gauge",
+                "Memory of the ready standbys of the node.");
+  writer.sample(static_cast<double>(job.standbys()->bytes));
 }
 
 /// A label for each of many would be a series for each of them.
@@ -46725,7 +48330,7 @@ inline constexpr std::size_t most_named_ranks = 8;
 
 inline void write_suspicions(metrics_writer& writer, const job_view& view) {
   writer.family("elastic_worker_suspected", "gauge",
-                "1 for a rank that seems to hold up the others.");
+                "Whether the rank seems to delay the others (1).");
   std::size_t named = 0;
   for (const viewed_worker& worker : view.workers()) {
     if (!worker.is_suspected()) continue;
@@ -46737,14 +48342,15 @@ inline void write_suspicions(metrics_writer& writer, const job_view& view) {
 
 /// A sample only once a stall was found: 0 would say that a job which nobody diagnoses is well.
 inline void write_stall(metrics_writer& writer, const job_state& job) {
-  writer.family("elastic_stalled_ranks", "gauge", "Ranks for which the others wait.");
+  writer.family("elastic_stalled_ranks", "gauge", "Number of ranks that a diagnosed stall blames.");
   if (!job.stall()) return;
   const std::int64_t ranks = job.stall()->event.count.value_or(0);
   writer.sample(job.is_stalled() ? static_cast<double>(ranks) : 0);
 }
 
 inline void write_workers(metrics_writer& writer, const job_view& view) {
-  writer.family("elastic_worker_exits", "counter", "Ends of workers, by exit code or signal.");
+  writer.family("elastic_worker_exits", "counter",
+                "Total number of worker exits by exit code or signal.");
   for (const auto& [code, count] : view.job().exits()) {
     writer.sample(static_cast<double>(count), label("code", code));
   }
@@ -46753,19 +48359,19 @@ inline void write_workers(metrics_writer& writer, const job_view& view) {
   const viewed_progress progress = view.progress();
   if (!progress.slowest) return;
   writer.family("elastic_progress_steps", "gauge",
-                "The step of the worker that is furthest behind.");
+                "Last step of the worker that is furthest behind.");
   writer.sample(static_cast<double>(progress.slowest->step));
   std::int64_t last_us = 0;
   for (const viewed_worker& worker : view.workers()) {
     last_us = std::max(last_us, worker.progress_us);
   }
   writer.family("elastic_last_heartbeat_timestamp_seconds", "gauge",
-                "When a worker last reported a step.");
+                "Unix timestamp of the last progress report of a worker.");
   writer.sample(static_cast<double>(last_us) / 1e6);
   const double median = progress.median_seconds;
   if (median <= 0) return;
   writer.family("elastic_step_duration_seconds", "gauge",
-                "What a step takes, the median of workers.");
+                "Duration of a step, median of the workers.");
   writer.sample(median);
   std::vector<const viewed_worker*> slow;
   for (const viewed_worker& worker : view.workers()) {
@@ -46776,7 +48382,7 @@ inline void write_workers(metrics_writer& writer, const job_view& view) {
   });
   slow.resize(std::min(slow.size(), most_named_ranks));
   writer.family("elastic_straggler_ratio", "gauge",
-                "The step time of a slow rank, as a multiple of the median.");
+                "Ratio of the step duration of a slow rank to the median.");
   for (const viewed_worker* const worker : slow) {
     writer.sample(worker->step_seconds / median, label("rank", fmt::format("{}", worker->rank)));
   }
@@ -46784,11 +48390,11 @@ inline void write_workers(metrics_writer& writer, const job_view& view) {
 
 inline void write_stores(metrics_writer& writer, const viewed_stores& stores) {
   writer.family("elastic_store_requests", "counter",
-                "What clients of the node's stores asked for.");
+                "Total number of requests to the stores of the node by operation.");
   for (const auto& [operation, count] : stores.requests) {
     writer.sample(static_cast<double>(count), label("op", operation));
   }
-  writer.family("elastic_store_keys", "gauge", "Keys in the stores that the node serves.");
+  writer.family("elastic_store_keys", "gauge", "Number of keys in the stores of the node.");
   writer.sample(static_cast<double>(stores.keys));
 }
 
@@ -46810,6 +48416,7 @@ inline void write_view(metrics_writer& writer, const job_view& view, std::int64_
   write_whole_job(writer, view);
   write_time(writer, view, now_us);
   write_replacements(writer, view.job());
+  write_standbys(writer, view.job());
   write_workers(writer, view);
   if (stores) write_stores(writer, *stores);
 }
@@ -46822,14 +48429,15 @@ ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format forma
   return writer.take();
 }
 
-ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles,
-                                      metrics_format format, std::int64_t now_us) {
+ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles, metrics_format format,
+                                      std::int64_t now_us) {
   constexpr std::array<std::string_view, 6> states{"waiting",   "running", "stopping",
                                                    "succeeded", "failed",  "stopped"};
   metrics_writer writer(format);
   for (const role_metrics& role : roles) {
     writer.begin_role(role.name);
-    writer.family("elastic_role_state", "gauge", "1 for the state of the role, else 0.");
+    writer.family("elastic_role_state", "gauge",
+                  "Whether the role is in the given state (1) or not (0).");
     for (const std::string_view state : states) {
       writer.sample(role.state == state ? 1 : 0, label("state", state));
     }
@@ -46844,7 +48452,7 @@ ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles,
 
 namespace elastic::detail {
 
-/// What a node has yet to tell the one that shows the job: what is new since it told the last, in
+/// The changes that a node has yet to report to the one that shows the job, in
 /// pieces of at most `limits::node_report_bytes`.
 class report_feed {
  public:
@@ -46859,7 +48467,7 @@ class report_feed {
   ELASTIC_DECL std::string next(const job_view& view, bool has_progress);
 
  private:
-  /// What was told of a worker.
+  /// The last report about a worker.
   struct told_worker {
     viewed_worker::condition state = viewed_worker::condition::waiting;
     std::int64_t pid = 0;
@@ -46873,7 +48481,7 @@ class report_feed {
   std::string head_;
   std::vector<told_worker> told_;
   std::deque<journal_record> events_;
-  /// How many mattered in the last second.
+  /// The number of events in the last second that matter to the job.
   std::int64_t second_ = 0;
   int noted_ = 0;
 };
@@ -47044,7 +48652,7 @@ ELASTIC_DECL void job_monitor::begin_serving(const void* server, std::function<v
   const std::lock_guard lock(mutex_);
   server_ = server;
   on_demand_ = std::move(on_demand);
-  // By its keys a server means nodes of its own.
+  // The keys of a server are those of its own nodes.
   if (!std::as_const(view_).whole().is_known()) return;
   change_view().whole().forget();
   note_change();
@@ -47064,7 +48672,7 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
   try {
     content = detail::parse_node_report(report);
   } catch (const error&) {
-    // What nobody can read is of a release that we do not know.
+    // A report that cannot be read is of a release that we do not know.
     return;
   }
   detail::job_news news;
@@ -47079,7 +48687,7 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
       change_view().shown_elsewhere(false);
     }
     if (news.has_steps) progress_us_ = now;
-    // Who looked once has gone again.
+    // The viewer that looked once is gone.
     pass_demand();
     if (news.has_changed) ++changes_;
     if (on_change_) on_change_();
@@ -47174,8 +48782,6 @@ ELASTIC_DECL void roles_monitor::on_change(std::function<void()> call) {
 }  // namespace elastic
 
 // ---- elastic/status/impl/status_address.ipp ----
-
-#include <charconv>
 
 namespace elastic {
 
@@ -47311,91 +48917,18 @@ ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path);
 
 #if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
-// ---- elastic/status/detail/http_request_parser.hpp ----
-
-namespace elastic::detail {
-
-/// What the head of a request says.
-struct http_request_head {
-  std::string method;
-  /// Begins with a slash; as it was sent, no escape is resolved.
-  std::string path;
-  /// What follows the question mark.
-  std::string query;
-  /// The names in small letters.
-  std::map<std::string, std::string> headers;
-  /// Whether the client wants to ask further over this connection.
-  bool keeps_connection = false;
-
-  /// The value of a header, whose name is given in small letters; empty if there is none.
-  ELASTIC_DECL std::string header(const std::string& name) const;
-};
-
-/// Reads one HTTP/1.x request after the other from bytes that arrive in whatever pieces. It is
-/// strict: what could be understood in two ways is refused, chunks among them, and so is what is
-/// larger than it should be.
-class http_request_parser {
- public:
-  enum class state { incomplete, complete, refused };
-
-  /// Takes bytes up to the end of the request. Result: how many of them; the rest are of the next
-  /// request. None once the request is complete or refused.
-  ELASTIC_DECL std::size_t feed(std::string_view bytes);
-
-  state current() const { return state_; }
-
-  /// Whether anything has arrived of a request that is not complete.
-  bool has_begun() const { return head_bytes_ > 0; }
-
-  /// Of a complete request.
-  const http_request_head& head() const { return head_; }
-  const std::string& body() const { return body_; }
-
-  /// Of one that was refused: the status of the answer, after which the connection ends, and a
-  /// sentence that says what was wrong.
-  int refusal() const { return refusal_; }
-  const std::string& problem() const { return problem_; }
-
-  /// Begins with the next request.
-  void next() { *this = http_request_parser(); }
-
- private:
-  ELASTIC_DECL void refuse(int status, std::string problem);
-  ELASTIC_DECL std::size_t read_line(std::string_view bytes);
-  ELASTIC_DECL void read_request_line(std::string_view line);
-  ELASTIC_DECL void read_header(std::string_view line);
-  ELASTIC_DECL void end_head();
-  ELASTIC_DECL void read_length(const std::string& digits);
-
-  state state_ = state::incomplete;
-  http_request_head head_;
-  std::string line_;
-  std::size_t head_bytes_ = 0;
-  bool has_request_line_ = false;
-  bool is_http_1_0_ = false;
-  std::size_t body_left_ = 0;
-  std::string body_;
-  int refusal_ = 0;
-  std::string problem_;
-};
-
-/// The text in small letters, as far as it is ASCII: names of headers and hosts.
-ELASTIC_DECL std::string http_lower_case(std::string_view text);
-
-}  // namespace elastic::detail
-
 // ---- elastic/status/detail/status_gate.hpp ----
 
 namespace elastic::detail {
 
 /// Which clients may ask a status server.
 struct status_gate {
-  /// What "Host" may name besides IP addresses and "localhost", in small letters: a page of another
-  /// host's name, which leads here, is not to read what is here.
+  /// The names that "Host" may have besides IP addresses and "localhost", in lower case. A page of
+  /// another host's name, which leads here, must not read what is here.
   std::vector<std::string> hosts = {};
   /// Whether "Host" is looked at: not over a Unix socket, which no page reaches.
   bool checks_host = true;
-  /// What a client has to know; empty: nothing.
+  /// The secret that a client has to know; empty: none.
   std::string token = {};
   /// The name and the value of the cookie of a browser that has shown the token. The token cannot
   /// be found from the value, which is good for this server alone.
@@ -47403,7 +48936,7 @@ struct status_gate {
   std::string session = {};
 };
 
-/// What becomes of a request.
+/// The verdict on a request.
 enum class admission {
   /// It is answered.
   granted,
@@ -47416,7 +48949,7 @@ enum class admission {
   token_needed,
 };
 
-ELASTIC_DECL admission admission_of(const http_request_head& request, const status_gate& gate);
+ELASTIC_DECL admission admission_of(const http_head& request, const status_gate& gate);
 
 /// Takes the same time wherever two texts of a length differ.
 ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right);
@@ -47430,7 +48963,11 @@ ELASTIC_DECL std::string_view query_value(std::string_view query, std::string_vi
 
 namespace elastic::detail {
 
-/// What a request to the status server gets.
+/// The bounds of a request to a status server.
+inline constexpr http_parser::bounds status_request_bounds{
+    limits::http_request_head_bytes, limits::http_request_headers, limits::http_request_body_bytes};
+
+/// The response of a status server to a request.
 struct status_answer {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
@@ -47440,12 +48977,12 @@ struct status_answer {
   bool is_stream = false;
   /// The body is what the worker of this rank wrote last, which is yet to be asked for.
   std::optional<std::int64_t> output_of_rank = {};
-  /// In a job of several roles: the place of the role whose events or output these are; none: the
+  /// The place of the role whose events or output these are, in a job of several; none: the
   /// events are of the job.
   std::optional<std::size_t> role = {};
 };
 
-/// Where answers come from. Each function is called once at most for a request, and not for one
+/// The source of responses. Each function is called once at most for a request, and not for one
 /// that is refused.
 struct status_source {
   std::function<std::shared_ptr<const job_view>()> view;
@@ -47454,7 +48991,7 @@ struct status_source {
 
 /// The answer to a request, without I/O.
 /// @param now_us  the time of day, in microseconds since 1970
-ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+ELASTIC_DECL status_answer answer_of(const http_head& request, const status_gate& gate,
                                      const status_source& source, std::int64_t now_us);
 
 /// The same for a job of several roles.
@@ -47465,7 +49002,7 @@ struct roles_source {
   };
 
   std::function<std::shared_ptr<const viewed_roles>()> view;
-  /// In the order of the view.
+  /// The sources of the roles, in the order of the view.
   std::vector<entry> roles;
 };
 
@@ -47481,7 +49018,7 @@ ELASTIC_DECL std::optional<role_path> role_path_of(std::string_view path);
 
 /// The answer to a request about a job of several roles, without I/O. Each role has the paths of a
 /// job without roles below its own path.
-ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+ELASTIC_DECL status_answer answer_of(const http_head& request, const status_gate& gate,
                                      const roles_source& source, std::int64_t now_us);
 
 /// There is no role with the name that a path has.
@@ -47502,9 +49039,9 @@ struct event_cursor {
   friend bool operator==(const event_cursor&, const event_cursor&) = default;
 };
 
-/// What a request names as "Last-Event-ID", or else by "after=" in its query: "EPOCH-SEQUENCE".
+/// The "Last-Event-ID" of a request, or else "after=" of its query: "EPOCH-SEQUENCE".
 /// 0 if it names none, or nothing that is one.
-ELASTIC_DECL event_cursor cursor_of(const http_request_head& request);
+ELASTIC_DECL event_cursor cursor_of(const http_head& request);
 
 /// Records as events, from a cursor on, which is moved. A viewer whose cursor is of another epoch,
 /// or so old that records are missing, is told to begin anew ("reset").
@@ -47534,12 +49071,12 @@ ELASTIC_DECL bool is_command_path(std::string_view path);
 /// Reads a command, without I/O. Result: the command, or the answer that says why it is none, or
 /// not for this client.
 /// @param body  empty, or one JSON object: "reason" (text), and of a checkpoint "within" (seconds)
-ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_request_head& request,
+ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_head& request,
                                                                    std::string_view body,
                                                                    const command_peer& peer);
 
 /// The outcome: as JSON, or as text for clients that want text.
-ELASTIC_DECL status_answer command_answer(const http_request_head& request,
+ELASTIC_DECL status_answer command_answer(const http_head& request,
                                           const job_command::outcome& outcome);
 
 }  // namespace elastic::detail
@@ -47556,19 +49093,19 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us);
 /// The view for people, in lines; what is hostile in it may be shown on a terminal.
 ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us);
 
-/// What workers have said since a time, as {"time_us": …, "workers": [[rank, step, total, seconds
+/// The progress reports since a time, as {"time_us": …, "workers": [[rank, step, total, seconds
 /// of a step], …]}: short, since it is sent again and again.
 ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
                                        std::int64_t now_us);
 
-/// How far the job is, as an object of job_json; and in words, empty if no worker has said it.
+/// The progress of the job, as an object of job_json; and in words, empty if nobody reported it.
 ELASTIC_DECL std::string progress_summary(const job_view& view);
 ELASTIC_DECL std::string progress_line(const job_view& view);
 
 /// Why the workers do not run; empty: they do.
 ELASTIC_DECL std::string why_not_ready(const job_view& view);
 
-/// What is looked at for that, a line each.
+/// The conditions of readiness, one line each.
 ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us);
 
 /// The last lines of a worker as JSON: {"rank": 3, "streams": [{"name": "stderr", "path": "…",
@@ -47582,7 +49119,7 @@ ELASTIC_DECL std::string output_json(std::int64_t rank, const std::vector<output
 
 namespace elastic::detail {
 
-/// What the agent of each role shows, in the order of the roles.
+/// The view of each role's agent, in the order of the roles.
 using role_views = std::vector<std::shared_ptr<const job_view>>;
 
 /// A job of several roles as a JSON object, which docs/observe.md describes. Workers are left out
@@ -47607,7 +49144,7 @@ namespace elastic {
 
 namespace detail {
 
-/// What a cookie and a URL carry as it is.
+/// Whether a cookie and a URL carry a text as it is.
 inline bool is_status_token(std::string_view text) {
   return text.size() >= limits::status_token_least_bytes &&
          text.size() <= limits::status_token_bytes &&
@@ -47713,7 +49250,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
  private:
-  /// What is shown of one agent: of the job, or of one of its roles.
+  /// The sources of the view of one agent: that of the job, or of one of its roles.
   struct shown_job {
     std::shared_ptr<job_monitor> monitor;
     /// Null: nothing records yet.
@@ -47742,8 +49279,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   void add_shown_jobs() {
     if (!options_.roles) {
-      jobs_.push_back({options_.monitor, [journal = options_.journal] { return journal; },
-                       options_.tails});
+      jobs_.push_back(
+          {options_.monitor, [journal = options_.journal] { return journal; }, options_.tails});
       return;
     }
     for (std::size_t role = 0; role < options_.roles->size(); ++role) {
@@ -47766,7 +49303,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return all;
   }
 
-  /// In a handler of what the job is not to end by: a cancellation goes on.
+  /// Rethrows a cancellation in a handler of errors that must not end the job.
   static void pass_cancellation() {
     if (is_cancellation(std::current_exception())) throw;
   }
@@ -47852,26 +49389,26 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   /// One request after the other, until the client or a time-out ends it.
   static task<void> serve(self_pointer self, client_pointer served) {
-    http_request_parser parser;
+    http_parser parser(http_parser::message::request, status_request_bounds);
     std::string received;
     for (bool goes_on = true; goes_on && !self->is_stopping_;) {
       time_source& time = *self->options_.time;
       const time_point deadline = time.now() + limits::status_request;
       task<void> reading = read_request(served, parser, received);
       const bool is_in_time = co_await with_deadline(time, deadline, std::move(reading));
-      if (!is_in_time || parser.current() == http_request_parser::state::incomplete) co_return;
+      if (!is_in_time || parser.current() == http_parser::state::incomplete) co_return;
       goes_on = co_await answer(self, served, parser, received);
       parser.next();
     }
   }
 
   /// Until the request is complete or refused, or the client has hung up.
-  static task<void> read_request(client_pointer served, http_request_parser& parser,
+  static task<void> read_request(client_pointer served, http_parser& parser,
                                  std::string& received) {
     std::array<char, 4096> piece;
     for (;;) {
       received.erase(0, parser.feed(received));
-      if (parser.current() != http_request_parser::state::incomplete) co_return;
+      if (parser.current() != http_parser::state::incomplete) co_return;
       const std::size_t size = co_await served->stream->read_some(asio::buffer(piece));
       if (size == 0) co_return;
       received.append(piece.data(), size);
@@ -47879,15 +49416,16 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// Result: whether the connection goes on.
-  static task<bool> answer(self_pointer self, client_pointer served,
-                           const http_request_parser& parser, std::string& received) {
-    const http_request_head& request = parser.head();
-    const bool is_refused = parser.current() == http_request_parser::state::refused;
+  static task<bool> answer(self_pointer self, client_pointer served, const http_parser& parser,
+                           std::string& received) {
+    const http_head& request = parser.head();
+    const bool is_refused = parser.current() == http_parser::state::refused;
     if (!is_refused && is_command_path(self->path_within(request.path))) {
       co_return co_await answer_command(self, served, parser, received);
     }
-    status_answer made = is_refused ? refusal_answer(parser.refusal(), parser.problem())
-                                    : self->answer_request(request);
+    status_answer made = is_refused
+                             ? refusal_answer(parser.refusal().status, parser.refusal().problem)
+                             : self->answer_request(request);
     if (self->path_within(request.path) == "/api/v1/job" && made.status == 200) {
       for (const shown_job* const job : self->jobs_of(made.role)) job->monitor->look();
     }
@@ -47911,8 +49449,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     if (follows) {
       const bool is_of_roles = self->options_.roles && !made.role;
       const shown_job& job = self->jobs_[made.role.value_or(0)];
-      task<void> sending = is_of_roles ? send_changes(self, served)
-                                       : send_events(self, served, job, cursor);
+      task<void> sending =
+          is_of_roles ? send_changes(self, served) : send_events(self, served, job, cursor);
       co_await race(std::move(sending), watch_end(served));
     }
     co_return goes_on;
@@ -47928,7 +49466,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return {[monitor] { return monitor->view(); }, [monitor] { return monitor->stores(); }};
   }
 
-  status_answer answer_request(const http_request_head& request) const {
+  status_answer answer_request(const http_head& request) const {
     const std::int64_t now_us = jobs_.front().monitor->now_us();
     if (!options_.roles) return answer_of(request, gate_, source_of(options_.monitor), now_us);
     roles_source source;
@@ -47940,12 +49478,12 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// The command of a request, or the answer that says why it is none.
-  std::variant<job_command, status_answer> command_of(const http_request_head& request,
+  std::variant<job_command, status_answer> command_of(const http_head& request,
                                                       std::string_view body,
                                                       const command_peer& peer) const {
     const auto of_role = options_.roles ? role_path_of(request.path) : std::nullopt;
     if (!of_role) return read_command(request, body, peer);
-    http_request_head inner = request;
+    http_head inner = request;
     inner.path = of_role->rest;
     auto read = read_command(inner, body, peer);
     auto* const command = std::get_if<job_command>(&read);
@@ -47963,8 +49501,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   /// Result: whether the connection goes on.
   static task<bool> answer_command(self_pointer self, client_pointer served,
-                                   const http_request_parser& parser, std::string& received) {
-    const http_request_head& request = parser.head();
+                                   const http_parser& parser, std::string& received) {
+    const http_head& request = parser.head();
     const command_peer peer{served->user, ::geteuid(), bool(self->options_.commands)};
     const auto read = self->command_of(request, parser.body(), peer);
     status_answer made;
@@ -48008,7 +49546,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     }
   }
 
-  /// What the client sends meanwhile is kept for later, up to the size of a request.
+  /// Keeps bytes that the client sends meanwhile for later, up to the size of a request.
   static task<void> watch_hang_up(client_pointer served, std::string& received) {
     std::array<char, 4096> piece;
     while (received.size() <= limits::http_request_head_bytes) {
@@ -48018,7 +49556,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     }
   }
 
-  /// What a worker wrote last, if it can be known soon enough.
+  /// The last output of a worker, if it can be read soon enough.
   static task<status_answer> show_output(self_pointer self, const shown_job& job,
                                          std::int64_t rank) {
     time_source& time = *self->options_.time;
@@ -48111,7 +49649,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return fmt::format("event: ended\ndata: {}\n\n", document);
   }
 
-  /// What is to be sent waits in the journal alone, so that a slow viewer costs nothing.
+  /// Unsent events wait in the journal alone, so that a slow viewer costs nothing.
   static task<void> send_events(self_pointer self, client_pointer client, const shown_job& job,
                                 event_cursor cursor) {
     constexpr std::chrono::seconds tick(1);
@@ -48167,7 +49705,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     }
   }
 
-  /// To who follows the roles of a job: each change of any of them, but not what it is.
+  /// Tells a follower of all roles that one of them has changed, but not what has changed.
   static task<void> send_changes(self_pointer self, client_pointer client) {
     constexpr std::chrono::milliseconds tick(200);
     time_source& time = *self->options_.time;
@@ -48213,7 +49751,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   asio::any_io_executor strand_;
   status_server::options options_;
-  /// In a job of several roles one for each, else one.
+  /// One for each role of a job of several, else one.
   std::vector<shown_job> jobs_;
   stream_listener listener_;
   status_gate gate_;
@@ -48221,7 +49759,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   std::list<client_pointer> clients_;
   std::atomic<std::size_t> connected_ = 0;
   std::atomic<std::size_t> followers_ = 0;
-  /// How many reads of log directories that do not answer may be under way: each has a thread.
+  /// The most reads of log directories that do not answer: each has a thread.
   static constexpr long most_hanging_reads = 4;
   /// Shared by these, also by those that nobody waits for any more.
   const std::shared_ptr<const int> hanging_reads_ = new_shared<const int>(0);
@@ -48287,7 +49825,7 @@ ELASTIC_DECL task<void> status_server::stop() {
 
 ELASTIC_DECL std::string read_status_token(const std::string& path) {
   const detail::unique_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat file {};
+  struct stat file{};
   if (!fd || ::fstat(fd.get(), &file) != 0) {
     detail::refuse_token_file(path, "cannot be read: " + errno_text(errno));
   }
@@ -48357,9 +49895,9 @@ class trace_events {
   std::int64_t now_us_ = 0;
   /// One for each role, by its name; without roles there is one.
   std::map<std::string, lane> lanes_;
-  /// By the present epoch of each. A journal may have many roles.
+  /// The lanes by their present epoch. A journal may have many roles.
   std::map<std::int64_t, lane*> lane_of_epoch_;
-  /// That of the present record.
+  /// The lane of the present record.
   lane* at_ = nullptr;
   std::vector<std::string> events_;
 };
@@ -49593,7 +51131,7 @@ ELASTIC_DECL void add_wire(agent_services& services, wire_terms terms) {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/process/detail/impl/signal_number.ipp ----
+// ---- elastic/process/detail/signal_number.ipp ----
 
 namespace elastic::detail {
 
@@ -49641,9 +51179,7 @@ ELASTIC_DECL void require_signal(int number, std::string_view what) {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/base/detail/impl/json_document.ipp ----
-
-#include <nlohmann/json.hpp>
+// ---- elastic/base/detail/json_document.ipp ----
 
 namespace elastic::detail {
 
@@ -49759,7 +51295,7 @@ ELASTIC_DECL std::string json_fault(std::string_view text) {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/agent/detail/impl/request_inbox.ipp ----
+// ---- elastic/agent/detail/run/request_inbox.ipp ----
 
 namespace elastic::detail {
 
@@ -49821,7 +51357,7 @@ ELASTIC_DECL stop_request stop_by_destructor(const char* type) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/impl/line_template.ipp ----
+// ---- elastic/agent/detail/workers/line_template.ipp ----
 
 namespace elastic::detail {
 
@@ -49883,7 +51419,7 @@ ELASTIC_DECL void line_template::add_field(line_head& head, std::string_view nam
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/contract/detail/impl/macros.ipp ----
+// ---- elastic/contract/detail/macros.ipp ----
 
 namespace elastic::detail {
 
@@ -49955,54 +51491,173 @@ ELASTIC_DECL bool changes_by_epoch(std::string_view text) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/contract/detail/impl/visible_devices.ipp ----
-
-namespace elastic::detail {
-
-inline std::string without_spaces(std::string_view text) {
-  constexpr std::string_view spaces = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(spaces);
-  if (begin == std::string_view::npos) return {};
-  return std::string(text.substr(begin, text.find_last_not_of(spaces) - begin + 1));
-}
-
-inline constexpr std::string_view cuda_devices = "CUDA_VISIBLE_DEVICES";
-inline constexpr std::string_view hip_devices = "HIP_VISIBLE_DEVICES";
-
-ELASTIC_DECL std::string_view device_variable(const environment_map& environment) {
-  return find_variable(environment, hip_devices) ? hip_devices : cuda_devices;
-}
-
-ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& environment,
-                                                      std::string_view variable) {
-  const std::optional<std::string> list = find_variable(environment, variable);
-  std::vector<std::string> entries;
-  if (!list) return entries;
-  std::string_view rest = *list;
-  for (;;) {
-    const std::size_t comma = rest.find(',');
-    entries.push_back(without_spaces(rest.substr(0, comma)));
-    if (comma == std::string_view::npos) return entries;
-    rest.remove_prefix(comma + 1);
-  }
-}
-
-ELASTIC_DECL void leave_one_device(environment_map& environment, int local_rank) {
-  const std::string source(device_variable(environment));
-  const std::vector<std::string> entries = visible_devices(environment, source);
-  const auto place = static_cast<std::size_t>(local_rank);
-  const std::string device = place < entries.size() ? entries[place] : std::to_string(local_rank);
-  environment[source] = device;
-  environment[std::string(cuda_devices)] = device;
-}
-
-}  // namespace elastic::detail
-
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/agent/detail/impl/agent_journal.ipp ----
+// ---- elastic/agent/detail/rounds/epoch_exchange.ipp ----
+
+namespace elastic::detail {
+
+/// The answer to each node; its group rank follows.
+inline constexpr const char* epoch_key = "elastic/epoch/";
+
+inline std::string short_reason(const std::string& reason) {
+  return json_string(printable_line(reason.substr(0, limits::control_text_bytes)));
+}
+
+ELASTIC_DECL std::string node_epoch_text(const role_info& mine, const node_epoch& self,
+                                         int group_rank) {
+  return role_info_text(
+      mine, group_rank,
+      fmt::format(R"(, "epoch": {{"term": {}, "round": {}, "place": {}, "survivors": {}, )"
+                  R"("obstacle": {}}})",
+                  self.term, self.round, self.place, self.survivors, short_reason(self.obstacle)));
+}
+
+/// Reads a number that another node sent. Result: false if it is missing or out of bounds.
+template <class Number>
+bool read_field(const json_value& object, const char* name, std::int64_t least, std::int64_t most,
+                Number& value) {
+  const auto entry = object.find(name);
+  if (entry == object.end() || !entry->is_number_integer()) return false;
+  const auto number = entry->template get<std::int64_t>();
+  if (number < least || number > most) return false;
+  value = static_cast<Number>(number);
+  return true;
+}
+
+inline bool read_field(const json_value& object, const char* name, std::string& value) {
+  const auto entry = object.find(name);
+  if (entry == object.end() || !entry->is_string()) return false;
+  value = printable_line(entry->get<std::string>());
+  return true;
+}
+
+ELASTIC_DECL node_epoch parse_node_epoch(const std::string& text, int group_rank) {
+  const auto json = parse_exchanged(text);
+  if (!json.is_object() || !json.contains("epoch")) return {};
+  const json_value& fields = json["epoch"];
+  node_epoch node;
+  node.replaces = true;
+  const std::int64_t most = limits::rendezvous_told_number;
+  const bool is_understood =
+      fields.is_object() && read_field(fields, "term", 0, most, node.term) &&
+      read_field(fields, "round", -1, most, node.round) &&
+      read_field(fields, "place", -1, limits::nodes - 1, node.place) &&
+      read_field(fields, "survivors", 0, limits::local_world_size, node.survivors) &&
+      read_field(fields, "obstacle", node.obstacle);
+  if (is_understood) return node;
+  throw error(errc::protocol_violation,
+              fmt::format("node {} of the round sent malformed data about its last epoch: "
+                          "'{:.200}'",
+                          group_rank, text));
+}
+
+ELASTIC_DECL std::string epoch_agreement_text(const epoch_agreement& agreement) {
+  return fmt::format(R"({{"place": {}, "possible": {}, "keeps": {}, "reason": {}}})",
+                     agreement.place, agreement.is_possible, agreement.keeps_survivors,
+                     short_reason(agreement.reason));
+}
+
+ELASTIC_DECL epoch_agreement parse_epoch_agreement(const std::string& text) {
+  const auto fields = parse_exchanged(text);
+  epoch_agreement agreement;
+  const auto is_flag = [&](const char* name) {
+    return fields.contains(name) && fields[name].is_boolean();
+  };
+  const bool is_understood =
+      fields.is_object() && read_field(fields, "place", 0, limits::nodes - 1, agreement.place) &&
+      is_flag("possible") && is_flag("keeps") && read_field(fields, "reason", agreement.reason);
+  if (!is_understood) {
+    throw error(errc::protocol_violation,
+                fmt::format("the epoch assigned to this node is not understood: '{:.200}'", text));
+  }
+  agreement.is_possible = fields["possible"].get<bool>();
+  agreement.keeps_survivors = fields["keeps"].get<bool>();
+  return agreement;
+}
+
+/// The answer to each node, in the order of the rendezvous.
+inline std::vector<epoch_agreement> agree_for_all(const std::vector<std::string>& texts,
+                                                  bool may_move) {
+  std::vector<node_epoch> nodes;
+  for (const std::string& text : texts) {
+    nodes.push_back(parse_node_epoch(text, static_cast<int>(nodes.size())));
+  }
+  const epoch_plan plan = plan_epoch(nodes, may_move);
+  std::vector<role_info> by_place(texts.size());
+  for (std::size_t node = 0; node < texts.size(); ++node) {
+    by_place[static_cast<std::size_t>(plan.places[node])] =
+        parse_role_info(texts[node], static_cast<int>(node));
+  }
+  const std::vector<assigned_ranks> assigned = assign_ranks(by_place);
+  std::vector<epoch_agreement> agreements;
+  for (const int place : plan.places) {
+    agreements.push_back({assigned[static_cast<std::size_t>(place)], place, plan.is_possible,
+                          plan.keeps_survivors, plan.reason});
+  }
+  return agreements;
+}
+
+/// On the node of group rank 0: reads the texts of all nodes and writes the answers.
+inline task<void> answer_all(std::shared_ptr<store> agents, int group_world_size, bool may_move) {
+  std::vector<std::string> keys = rank_keys(role_info_key, group_world_size, "");
+  const std::vector<std::string> texts = co_await agents->multi_get(std::move(keys));
+  const std::vector<epoch_agreement> agreements = agree_for_all(texts, may_move);
+  std::vector<std::pair<std::string, std::string>> answers;
+  // A node that has read its ranks reads the rest next, so the rest must be written first.
+  for (std::size_t node = 0; node < agreements.size(); ++node) {
+    answers.emplace_back(epoch_key + std::to_string(node), epoch_agreement_text(agreements[node]));
+  }
+  co_await agents->multi_set(std::move(answers));
+  std::vector<std::pair<std::string, std::string>> ranks;
+  for (std::size_t node = 0; node < agreements.size(); ++node) {
+    ranks.emplace_back(assigned_ranks_key + std::to_string(node),
+                       assigned_ranks_text(agreements[node].ranks));
+  }
+  co_await agents->multi_set(std::move(ranks));
+}
+
+ELASTIC_DECL task<epoch_agreement> exchange_epoch(rendezvous_round round, role_info mine,
+                                                  node_epoch self) {
+  self.replaces = true;
+  if (round.dialect == rendezvous_round::agent_dialect::gather) {
+    epoch_agreement agreement;
+    agreement.ranks = co_await exchange_ranks(round.agents, std::move(mine), round.group_rank,
+                                              round.group_world_size, round.dialect);
+    agreement.place = round.group_rank;
+    agreement.reason = "the nodes of the round meet by the rules of torchrun";
+    co_return agreement;
+  }
+  const std::string my_info_key = role_info_key + std::to_string(round.group_rank);
+  const std::string text = node_epoch_text(mine, self, round.group_rank);
+  co_await round.agents->set(my_info_key, text);
+  if (round.group_rank == 0) {
+    co_await answer_all(round.agents, round.group_world_size, round.master.served_by_agent);
+  }
+  const std::string my_ranks_key = assigned_ranks_key + std::to_string(round.group_rank);
+  const std::string ranks = co_await round.agents->get(my_ranks_key);
+  const std::string my_epoch_key = epoch_key + std::to_string(round.group_rank);
+  std::vector<std::string> keys{my_epoch_key};
+  epoch_agreement agreement;
+  const bool is_answered = co_await round.agents->check(std::move(keys));
+  if (is_answered) {
+    const std::string answer = co_await round.agents->get(my_epoch_key);
+    agreement = parse_epoch_agreement(answer);
+  } else {
+    agreement.place = round.group_rank;
+    agreement.reason =
+        "node 0 of the round does not replace ranks: it is one of torchrun, or one without "
+        "on_failure replace";
+  }
+  agreement.ranks = parse_assigned_ranks(ranks);
+  co_return agreement;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/run/agent_journal.ipp ----
 
 namespace elastic::detail {
 
@@ -50057,7 +51712,7 @@ ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string back
   event.role = spec_.role;
   event.local_world_size = spec_.nproc_per_node;
   event.max_restarts = spec_.max_restarts;
-  if (group_.stayers().is_on()) event.state = replace_name;
+  if (group_.survivors().is_on()) event.state = replace_name;
   event.pid = ::getpid();
   if (std::string host = host_name(); host != node()) event.host = std::move(host);
   journal_.record(std::move(event));
@@ -50125,7 +51780,7 @@ ELASTIC_DECL void agent_journal::note_workers(const rendezvous_round& round,
 }
 
 ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change, int failures,
-                                               std::optional<time_point> stepped) {
+                                                std::optional<time_point> stepped) {
   job_event event = about(job_event::type::round_ended);
   event.state = journal_name(change);
   event.reason = change.what;
@@ -50250,33 +51905,7 @@ ELASTIC_DECL task<void> agent_journal::time_stop(stop_plan plan, task<void> stop
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/impl/agent_step.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL agent_step next_step(const agent_view& view) {
-  using action = agent_step::action;
-  const bool has_succeeded = view.workers == worker_state::succeeded;
-  if (view.is_late) return {action::finish_late, "the job succeeded without this node"};
-  // A stop at the exit barrier only ends the wait: the workers have already succeeded.
-  if (has_succeeded && view.is_reported && !view.after_round) {
-    return {action::finish_succeeded, "the workers succeeded"};
-  }
-  if (view.is_stopping) return {action::stop, "a stop was requested"};
-  if (view.is_node_bad) return {action::leave_job, "this node was called bad"};
-  if (view.after_round) {
-    return view.after_round->restart ? agent_step{action::restart, "the round ended"}
-                                     : agent_step{action::give_up, "no restart is allowed"};
-  }
-  if (view.workers == worker_state::healthy) return {action::watch, "the workers run"};
-  if (has_succeeded) return {action::wait_for_others, "the workers of this node succeeded"};
-  if (!view.is_reported) return {action::report_failure, "workers of this node failed"};
-  return {action::finish_failed, "the failure led to no further round"};
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/impl/agent_telemetry.ipp ----
+// ---- elastic/agent/detail/run/agent_telemetry.ipp ----
 
 #include <cctype>
 
@@ -50462,171 +52091,7 @@ ELASTIC_DECL void agent_telemetry::emit(std::string name, std::int64_t value) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/impl/epoch_exchange.ipp ----
-
-#include <nlohmann/json.hpp>
-
-namespace elastic::detail {
-
-/// The answer to each node; its group rank follows.
-inline constexpr const char* epoch_key = "elastic/epoch/";
-
-inline std::string short_reason(const std::string& reason) {
-  return json_string(printable_line(reason.substr(0, limits::control_text_bytes)));
-}
-
-ELASTIC_DECL std::string node_epoch_text(const role_info& mine, const node_epoch& self,
-                                         int group_rank) {
-  return role_info_text(
-      mine, group_rank,
-      fmt::format(R"(, "epoch": {{"term": {}, "round": {}, "place": {}, "survivors": {}, )"
-                  R"("obstacle": {}}})",
-                  self.term, self.round, self.place, self.survivors, short_reason(self.obstacle)));
-}
-
-/// Reads a number that another node sent. Result: false if it is missing or out of bounds.
-template <class Number>
-bool read_field(const json_value& object, const char* name, std::int64_t least, std::int64_t most,
-                Number& value) {
-  const auto entry = object.find(name);
-  if (entry == object.end() || !entry->is_number_integer()) return false;
-  const auto number = entry->template get<std::int64_t>();
-  if (number < least || number > most) return false;
-  value = static_cast<Number>(number);
-  return true;
-}
-
-inline bool read_field(const json_value& object, const char* name, std::string& value) {
-  const auto entry = object.find(name);
-  if (entry == object.end() || !entry->is_string()) return false;
-  value = printable_line(entry->get<std::string>());
-  return true;
-}
-
-ELASTIC_DECL node_epoch parse_node_epoch(const std::string& text, int group_rank) {
-  const auto json = parse_exchanged(text);
-  if (!json.is_object() || !json.contains("epoch")) return {};
-  const json_value& fields = json["epoch"];
-  node_epoch node;
-  node.replaces = true;
-  const std::int64_t most = limits::rendezvous_told_number;
-  const bool is_understood =
-      fields.is_object() && read_field(fields, "term", 0, most, node.term) &&
-      read_field(fields, "round", -1, most, node.round) &&
-      read_field(fields, "place", -1, limits::nodes - 1, node.place) &&
-      read_field(fields, "survivors", 0, limits::local_world_size, node.survivors) &&
-      read_field(fields, "obstacle", node.obstacle);
-  if (is_understood) return node;
-  throw error(errc::protocol_violation,
-              fmt::format("node {} of the round sent malformed data about its last epoch: "
-                          "'{:.200}'",
-                          group_rank, text));
-}
-
-ELASTIC_DECL std::string epoch_agreement_text(const epoch_agreement& agreement) {
-  return fmt::format(R"({{"place": {}, "possible": {}, "keeps": {}, "reason": {}}})",
-                     agreement.place, agreement.is_possible, agreement.keeps_survivors,
-                     short_reason(agreement.reason));
-}
-
-ELASTIC_DECL epoch_agreement parse_epoch_agreement(const std::string& text) {
-  const auto fields = parse_exchanged(text);
-  epoch_agreement agreement;
-  const auto is_flag = [&](const char* name) {
-    return fields.contains(name) && fields[name].is_boolean();
-  };
-  const bool is_understood =
-      fields.is_object() && read_field(fields, "place", 0, limits::nodes - 1, agreement.place) &&
-      is_flag("possible") && is_flag("keeps") && read_field(fields, "reason", agreement.reason);
-  if (!is_understood) {
-    throw error(errc::protocol_violation,
-                fmt::format("the epoch assigned to this node is not understood: '{:.200}'", text));
-  }
-  agreement.is_possible = fields["possible"].get<bool>();
-  agreement.keeps_survivors = fields["keeps"].get<bool>();
-  return agreement;
-}
-
-/// The answer to each node, in the order of the rendezvous.
-inline std::vector<epoch_agreement> agree_for_all(const std::vector<std::string>& texts,
-                                                  bool may_move) {
-  std::vector<node_epoch> nodes;
-  for (const std::string& text : texts) {
-    nodes.push_back(parse_node_epoch(text, static_cast<int>(nodes.size())));
-  }
-  const epoch_plan plan = plan_epoch(nodes, may_move);
-  std::vector<role_info> by_place(texts.size());
-  for (std::size_t node = 0; node < texts.size(); ++node) {
-    by_place[static_cast<std::size_t>(plan.places[node])] =
-        parse_role_info(texts[node], static_cast<int>(node));
-  }
-  const std::vector<assigned_ranks> assigned = assign_ranks(by_place);
-  std::vector<epoch_agreement> agreements;
-  for (const int place : plan.places) {
-    agreements.push_back({assigned[static_cast<std::size_t>(place)], place, plan.is_possible,
-                          plan.keeps_survivors, plan.reason});
-  }
-  return agreements;
-}
-
-/// On the node of group rank 0: reads the texts of all nodes and writes the answers.
-inline task<void> answer_all(std::shared_ptr<store> agents, int group_world_size, bool may_move) {
-  std::vector<std::string> keys = rank_keys(role_info_key, group_world_size, "");
-  const std::vector<std::string> texts = co_await agents->multi_get(std::move(keys));
-  const std::vector<epoch_agreement> agreements = agree_for_all(texts, may_move);
-  std::vector<std::pair<std::string, std::string>> answers;
-  // A node that has read its ranks reads the rest next, so the rest must be written first.
-  for (std::size_t node = 0; node < agreements.size(); ++node) {
-    answers.emplace_back(epoch_key + std::to_string(node), epoch_agreement_text(agreements[node]));
-  }
-  co_await agents->multi_set(std::move(answers));
-  std::vector<std::pair<std::string, std::string>> ranks;
-  for (std::size_t node = 0; node < agreements.size(); ++node) {
-    ranks.emplace_back(assigned_ranks_key + std::to_string(node),
-                       assigned_ranks_text(agreements[node].ranks));
-  }
-  co_await agents->multi_set(std::move(ranks));
-}
-
-ELASTIC_DECL task<epoch_agreement> exchange_epoch(rendezvous_round round, role_info mine,
-                                                  node_epoch self) {
-  self.replaces = true;
-  if (round.dialect == rendezvous_round::agent_dialect::gather) {
-    epoch_agreement agreement;
-    agreement.ranks = co_await exchange_ranks(round.agents, std::move(mine), round.group_rank,
-                                              round.group_world_size, round.dialect);
-    agreement.place = round.group_rank;
-    agreement.reason = "the nodes of the round meet by the rules of torchrun";
-    co_return agreement;
-  }
-  const std::string my_info_key = role_info_key + std::to_string(round.group_rank);
-  const std::string text = node_epoch_text(mine, self, round.group_rank);
-  co_await round.agents->set(my_info_key, text);
-  if (round.group_rank == 0) {
-    co_await answer_all(round.agents, round.group_world_size, round.master.served_by_agent);
-  }
-  const std::string my_ranks_key = assigned_ranks_key + std::to_string(round.group_rank);
-  const std::string ranks = co_await round.agents->get(my_ranks_key);
-  const std::string my_epoch_key = epoch_key + std::to_string(round.group_rank);
-  std::vector<std::string> keys{my_epoch_key};
-  epoch_agreement agreement;
-  const bool is_answered = co_await round.agents->check(std::move(keys));
-  if (is_answered) {
-    const std::string answer = co_await round.agents->get(my_epoch_key);
-    agreement = parse_epoch_agreement(answer);
-  } else {
-    agreement.place = round.group_rank;
-    agreement.reason =
-        "node 0 of the round does not replace ranks: it is one of torchrun, or one without "
-        "on_failure replace";
-  }
-  agreement.ranks = parse_assigned_ranks(ranks);
-  co_return agreement;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/impl/epoch_record.ipp ----
+// ---- elastic/agent/detail/rounds/epoch_record.ipp ----
 
 namespace elastic::detail {
 
@@ -50641,8 +52106,8 @@ ELASTIC_DECL epoch_record::epoch_record(const worker_spec& spec, worker_group& g
       log_(log) {}
 
 ELASTIC_DECL std::optional<node_epoch> epoch_record::last() {
-  if (!group_.stayers().is_on()) return std::nullopt;
-  last_.survivors = group_.stayers().ready();
+  if (!group_.survivors().is_on()) return std::nullopt;
+  last_.survivors = group_.survivors().ready();
   return last_;
 }
 
@@ -50722,61 +52187,6 @@ ELASTIC_DECL void epoch_record::note_step(std::int64_t step) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/impl/job_pause.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL job_pause::job_pause(const std::shared_ptr<rendezvous_handler>& rendezvous,
-                                  agent_journal& journal, const logger& log)
-    : rendezvous_(rendezvous), journal_(journal), log_(log) {}
-
-ELASTIC_DECL void job_pause::begin(std::shared_ptr<pending_command> pending) {
-  if (is_own_ && reason_) {
-    return pending->settle(true, fmt::format("the job is already {}", *reason_));
-  }
-  if (!rendezvous_) return pending->settle(false, "not paused: this node was in no round yet");
-  const std::string why =
-      fmt::format("paused at {} {}", journal_.node(), pending->command().reason);
-  try {
-    rendezvous_->pause(why, true);
-  } catch (const error& refusal) {
-    return pending->settle(false, fmt::format("not paused: {}", refusal.what()));
-  }
-  is_own_ = true;
-  note(why);
-  pending_ = std::move(pending);
-}
-
-ELASTIC_DECL void job_pause::resume(pending_command& pending) {
-  if (!is_own_) {
-    return pending.settle(
-        false, reason_ ? fmt::format("not resumed: the job is {}; resume it there", *reason_)
-                       : std::string("not resumed: this node has not paused the job"));
-  }
-  rendezvous_->resume();
-  is_own_ = false;
-  reason_.reset();
-  const std::string how = "resumed " + pending.command().reason;
-  log_.warning("the job is {}", how);
-  journal_.note(job_event::type::job_resumed, how);
-  pending_.reset();
-  pending.settle(true, "the job resumes: its nodes meet");
-}
-
-ELASTIC_DECL void job_pause::note(std::string why) {
-  if (reason_) return;
-  log_.warning("the job is {}", why);
-  journal_.note(job_event::type::job_paused, why);
-  reason_ = std::move(why);
-}
-
-ELASTIC_DECL void job_pause::settle() {
-  if (pending_) pending_->settle(true, "the job is paused: no worker of this node runs");
-  pending_.reset();
-}
-
-}  // namespace elastic::detail
-
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 2 || ELASTIC_SOURCE_PART == 3
@@ -50807,7 +52217,7 @@ ELASTIC_DECL task<rendezvous_round::master_endpoint> agree_on_master(
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/agent/detail/impl/round_agreement.ipp ----
+// ---- elastic/agent/detail/rounds/round_agreement.ipp ----
 
 namespace elastic::detail {
 
@@ -50914,7 +52324,62 @@ ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> t
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/impl/run_files.ipp ----
+// ---- elastic/agent/detail/run/job_pause.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL job_pause::job_pause(const std::shared_ptr<rendezvous_handler>& rendezvous,
+                                  agent_journal& journal, const logger& log)
+    : rendezvous_(rendezvous), journal_(journal), log_(log) {}
+
+ELASTIC_DECL void job_pause::begin(std::shared_ptr<pending_command> pending) {
+  if (is_own_ && reason_) {
+    return pending->settle(true, fmt::format("the job is already {}", *reason_));
+  }
+  if (!rendezvous_) return pending->settle(false, "not paused: this node was in no round yet");
+  const std::string why =
+      fmt::format("paused at {} {}", journal_.node(), pending->command().reason);
+  try {
+    rendezvous_->pause(why, true);
+  } catch (const error& refusal) {
+    return pending->settle(false, fmt::format("not paused: {}", refusal.what()));
+  }
+  is_own_ = true;
+  note(why);
+  pending_ = std::move(pending);
+}
+
+ELASTIC_DECL void job_pause::resume(pending_command& pending) {
+  if (!is_own_) {
+    return pending.settle(
+        false, reason_ ? fmt::format("not resumed: the job is {}; resume it there", *reason_)
+                       : std::string("not resumed: this node has not paused the job"));
+  }
+  rendezvous_->resume();
+  is_own_ = false;
+  reason_.reset();
+  const std::string how = "resumed " + pending.command().reason;
+  log_.warning("the job is {}", how);
+  journal_.note(job_event::type::job_resumed, how);
+  pending_.reset();
+  pending.settle(true, "the job resumes: its nodes meet");
+}
+
+ELASTIC_DECL void job_pause::note(std::string why) {
+  if (reason_) return;
+  log_.warning("the job is {}", why);
+  journal_.note(job_event::type::job_paused, why);
+  reason_ = std::move(why);
+}
+
+ELASTIC_DECL void job_pause::settle() {
+  if (pending_) pending_->settle(true, "the job is paused: no worker of this node runs");
+  pending_.reset();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/run/run_files.ipp ----
 
 #include <fstream>
 
@@ -51020,7 +52485,7 @@ ELASTIC_DECL task<void> run_files::leave(run_result* result) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/impl/worker_orders.ipp ----
+// ---- elastic/agent/detail/workers/worker_orders.ipp ----
 
 namespace elastic::detail {
 
@@ -51087,8 +52552,21 @@ ELASTIC_DECL task<void> worker_orders::answer_inspections() {
   }
 }
 
+/// Sets a flag for as long as it lives.
+class saving_mark {
+ public:
+  explicit saving_mark(bool& flag) : flag_(flag) { flag_ = true; }
+  saving_mark(const saving_mark&) = delete;
+  saving_mark& operator=(const saving_mark&) = delete;
+  ~saving_mark() { flag_ = false; }
+
+ private:
+  bool& flag_;
+};
+
 ELASTIC_DECL task<job_command::outcome> worker_orders::save(duration timeout) {
   const time_point began = time_.now();
+  const saving_mark mark(is_saving_);
   const checkpoint_outcome outcome = co_await group_.checkpoint(timeout);
   const duration elapsed = time_.now() - began;
   journal_.note_checkpoint(outcome, began);
@@ -51111,7 +52589,7 @@ ELASTIC_DECL task<job_command::outcome> worker_orders::save(duration timeout) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/impl/worker_stop.ipp ----
+// ---- elastic/agent/detail/workers/worker_stop.ipp ----
 
 namespace elastic::detail {
 
@@ -51151,6 +52629,196 @@ ELASTIC_DECL task<void> worker_stop::stop_after_hooks(stop_plan plan, duration l
 
 }  // namespace elastic::detail
 
+// ---- elastic/agent/detail/run/worker_run.ipp ----
+
+namespace elastic::detail {
+
+inline agent_part::context with_workers(agent_part::context context, const worker_spec& spec) {
+  context.local_world_size = spec.nproc_per_node;
+  context.replaces_workers = spec.on_failure == on_failure::replace;
+  return context;
+}
+
+ELASTIC_DECL worker_run::worker_run(agent_part::context context, worker_spec spec,
+                                    agent_services services, std::string run_id,
+                                    std::string backend)
+    : spec_(std::move(spec)),
+      run_id_(std::move(run_id)),
+      backend_(std::move(backend)),
+      strand_(context.strand),
+      parts_(make_agent_parts(services, with_workers(context, spec_), run_id_, group_)),
+      services_(wrap_launcher(std::move(services), *parts_)),
+      log_(services_.log),
+      time_(*services_.time),
+      files_(*services_.journal, time_, log_),
+      group_(strand_, spec_, services_, files_.layout()),
+      journal_(*services_.journal, spec_, group_, time_),
+      telemetry_(services_, spec_, run_id_, backend_),
+      stop_(strand_, spec_, group_, journal_, time_),
+      orders_(strand_, group_, *parts_, journal_, time_, log_),
+      has_world_(context.has_world) {
+  group_.attach(parts_);
+}
+
+ELASTIC_DECL task<run_result> worker_run::run_to_end() {
+  agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
+  const time_point began = time_.now();
+  journal_.note_start(run_id_, backend_);
+  std::optional<run_result> result;
+  std::string breakdown = "unknown error";
+  std::exception_ptr failure;
+  try {
+    task<void> living = live(result);
+    co_await std::move(living);
+  } catch (const std::exception& thrown) {
+    failure = std::current_exception();
+    breakdown = thrown.what();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  journal_.note_end(result ? result->state : worker_state::failed,
+                    result ? result->reason : breakdown, began);
+  task<void> leaving = files_.leave(result ? &*result : nullptr);
+  co_await std::move(leaving);
+  if (failure) {
+    telemetry_.record_agent(group_, restarts_, breakdown);
+    std::rethrow_exception(group_.error_of_run(failure));
+  }
+  if (result->state == worker_state::stopped) timer.fail();
+  report(*result);
+  co_return std::move(*result);
+}
+
+ELASTIC_DECL void worker_run::take(const signal_request& request) {
+  log_.info("{} passed on to {}", signal_name(request.number),
+            quantity(group_.running() + group_.starting(), has_world_ ? "worker" : "replica"));
+  group_.signal(request.number);
+}
+
+ELASTIC_DECL void worker_run::take(const rank_signal_request& request) {
+  for (const worker_group::worker& entry : group_.workers()) {
+    if (entry.identity.rank != request.rank || entry.pid == 0) continue;
+    std::string text = fmt::format("{} does not run", name_of(entry));
+    if (!entry.end) {
+      group_.signal(static_cast<std::size_t>(entry.identity.local_rank), request.number);
+      text = fmt::format("{} sent to {}", signal_name(request.number), name_of(entry));
+    }
+    if (request.reason.empty()) {
+      log_.debug("{}", text);
+      continue;
+    }
+    text = fmt::format("{}: {}", request.reason, text);
+    log_.warning("{}", text);
+    if (!entry.end) journal_.note_fault(entry, request.number, text);
+  }
+}
+
+ELASTIC_DECL std::string worker_run::name_of(const worker_group::worker& entry) const {
+  const int rank = entry.identity.rank;
+  if (!has_world_) return fmt::format("replica {} (pid {})", rank, entry.pid);
+  return fmt::format("rank {} (local rank {}, pid {})", rank, entry.identity.local_rank, entry.pid);
+}
+
+ELASTIC_DECL void worker_run::take(const stop_request& request) {
+  if (stop_.is_requested() && !request.escalates) return;
+  const bool kills = stop_.is_requested() || request.signal == SIGKILL;
+  const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
+  const std::string text = fmt::format("{}: {}", reason, effect_of(request, kills));
+  request.is_planned ? log_.info("{}", text) : log_.warning("{}", text);
+  stop_.take(request);
+  journal_.note_stop_request(reason, kills ? SIGKILL : request.signal);
+  kills ? group_.kill() : group_.end_hooks();
+  on_stop(request, kills);
+}
+
+/// What a stop does to the workers, and how long that may take.
+ELASTIC_DECL std::string worker_run::effect_of(const stop_request& request, bool kills) const {
+  if (group_.running() == 0) return "no worker is running, so the agent just ends";
+  if (kills) return "killing the workers";
+  std::string words = "stopping the workers, which have ";
+  if (request.signal == SIGTERM && spec_.preempt_grace > duration::zero()) {
+    words += worker_liveness::text_of(spec_.preempt_grace) + " to save and then ";
+  }
+  words += worker_liveness::text_of(request.grace.value_or(spec_.shutdown_timeout)) +
+           " before they are killed";
+  if (request.signal == SIGINT && request.escalates) {
+    words += "; a second SIGINT (Ctrl-C) kills them at once";
+  }
+  return words;
+}
+
+ELASTIC_DECL task<void> worker_run::save_before_stop() {
+  const duration timeout = spec_.preempt_grace;
+  if (stop_.request()->signal != SIGTERM || timeout <= duration::zero()) co_return;
+  const bool is_between = group_.survivors().is_on() && group_.survivors().ready() > 0;
+  if (group_.state() != worker_state::healthy || is_between) co_return;
+  log_.info("asking the workers for a checkpoint within {}", worker_liveness::text_of(timeout));
+  co_await orders_.save(timeout);
+}
+
+ELASTIC_DECL run_result worker_run::make_result(worker_state state, std::string reason) const {
+  run_result result;
+  result.state = state;
+  result.failures = group_.failures(host_name());
+  result.max_restarts = spec_.max_restarts;
+  result.restarts = restarts_;
+  result.reason = std::move(reason);
+  return result;
+}
+
+ELASTIC_DECL run_result worker_run::stopped_result() const {
+  const stop_request& request = *stop_.request();
+  run_result result = make_result(worker_state::stopped,
+                                  request.reason.empty() ? "stop requested" : request.reason);
+  result.stop_signal = request.signal;
+  return result;
+}
+
+ELASTIC_DECL void worker_run::report(const run_result& result) {
+  const bool was_stopped = result.state == worker_state::stopped;
+  if (!was_stopped) telemetry_.emit_result(result);
+  telemetry_.record_workers(group_, result);
+  telemetry_.record_agent(group_, result.restarts,
+                          was_stopped ? std::optional<std::string>(result.reason) : std::nullopt);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/workers/unserved_store.hpp ----
+
+namespace elastic::detail {
+
+/// The stores that a worker seeks in vain.
+struct sought_stores {
+  /// Its script.
+  std::string script = {};
+  /// Addresses of this host that the script or its arguments name, and at which nobody listens:
+  /// "127.0.0.1:29777".
+  std::vector<std::string> unserved = {};
+  /// The script names a store of which it finds out the address when it runs.
+  bool names_other = false;
+  /// Addresses to which it makes connections that nobody answers.
+  std::vector<std::string> silent = {};
+};
+
+/// The "HOST:PORT" of each `tcp://HOST:PORT` in a text, at most eight different ones. One of which
+/// a part is a variable is left out.
+ELASTIC_DECL std::vector<std::string> store_addresses_in(std::string_view text);
+
+/// Looks for stores at a worker's connections and, if its main thread sleeps, as PyTorch does
+/// before it tries again to connect, in its arguments and in its script, if that creates a process
+/// group. Runs on a separate thread.
+///
+/// Cancellation: all types.
+ELASTIC_DECL task<sought_stores> look_for_stores(pid_t pid);
+
+/// What a worker that is not at the store of the workers does instead, as the end of a sentence:
+/// "; train.py names the store tcp://127.0.0.1:29777, and nobody listens there: …". Empty if that
+/// is not known.
+ELASTIC_DECL std::string to_text(const sought_stores& stores);
+
+}  // namespace elastic::detail
+
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
@@ -51183,6 +52851,17 @@ ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, socke
 ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t port,
                                                       std::size_t most_files);
 
+/// Whether a socket of a process, or of one of its descendants, has data that its peer has not
+/// received yet. Parameters and result: as above.
+ELASTIC_DECL std::optional<bool> has_unsent_data(pid_t root, std::size_t most_files);
+
+/// The peers, such as "10.0.0.9:29500", to which a process and its descendants make connections
+/// that are not answered yet; none if that is not known. Parameters: as above.
+ELASTIC_DECL std::vector<std::string> silent_peers(pid_t root, std::size_t most_files);
+
+/// Whether anybody listens at a port in the network of a process.
+ELASTIC_DECL bool is_listened_at(pid_t pid, std::uint16_t port);
+
 /// Whether a process, or one of its descendants, listens at a port. Parameters and result: as
 /// above.
 ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port, std::size_t most_files);
@@ -51193,11 +52872,12 @@ ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port, std:
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/agent/detail/arrivals.hpp ----
+// ---- elastic/agent/detail/rounds/arrivals.hpp ----
 
 namespace elastic::detail {
 
-/// How long workers may take to reach `init_process_group` before the log names the missing ones.
+/// How long workers may take to reach `init_process_group` before the log names the missing ones:
+/// from their start, or from the arrival of the first if that is later.
 inline constexpr std::chrono::seconds arrival_patience{30};
 
 /// A running worker of this node.
@@ -51219,7 +52899,19 @@ struct arrivals {
   std::int64_t world = 1;
   /// "10.0.0.7:29500".
   std::string store = {};
+  /// What a worker of this node seeks that has not come.
+  sought_stores sought = {};
 };
+
+/// The workers of a job of which nothing is known yet but that they run.
+using arrival_source = std::function<arrivals()>;
+
+/// Logs once which workers have not come.
+///
+/// @param port  of the store
+/// Cancellation: all types. Returns when everything is said, or all have come.
+ELASTIC_DECL task<void> report_arrivals(std::shared_ptr<time_source> time, logger log,
+                                        arrival_source source, std::uint16_t port);
 
 /// Inspects the connections of workers to a port, on a separate thread.
 ///
@@ -51229,12 +52921,58 @@ ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
     std::vector<worker_arrival> workers, std::uint16_t port);
 
 /// Names the missing workers in one sentence. Empty if no worker is missing, if none has connected
-/// (so that the job may not use the store), or if nothing is known.
+/// (so that the job may not use the store) nor seeks another store in vain, or if nothing is known.
 ELASTIC_DECL std::string missing_workers(const arrivals& seen);
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/node_checker.hpp ----
+// ---- elastic/agent/detail/rounds/replacement_line.hpp ----
+
+namespace elastic::detail {
+
+/// "ended by signal 9 (SIGKILL)", "ended with exit code 1".
+inline std::string end_clause(const exit_status& status) {
+  if (const auto code = status.code()) return fmt::format("ended with exit code {}", *code);
+  const auto number = status.signal();
+  if (!number) return "ended: " + status.text();
+  const std::string name = signal_name(*number);
+  std::string clause = fmt::format("ended by signal {}", *number);
+  // The name of an unnamed signal only repeats its number.
+  if (name.starts_with("SIG")) clause += fmt::format(" ({})", name);
+  return status.core_dumped() ? clause + ", core dumped" : clause;
+}
+
+inline std::string failure_clause(const worker_group::worker& failed) {
+  const std::string who = fmt::format("rank {} (local rank {}, pid {})", failed.identity.rank,
+                                      failed.identity.local_rank, failed.pid);
+  if (!failed.hung.empty()) return fmt::format("{} was hung: {}", who, failed.hung);
+  return failed.end ? fmt::format("{} {}", who, end_clause(failed.end->status)) : who + " failed";
+}
+
+/// The log line of an agent that replaces ranks.
+/// @param failed    the workers of this node that failed by themselves; may be empty
+/// @param change    why the round ended, as a clause
+/// @param decision  the clause of the restart decision: "restart 1 of 3"
+inline std::string replacement_line(const std::vector<const worker_group::worker*>& failed,
+                                    const std::string& change, const std::string& decision) {
+  if (failed.empty()) {
+    return fmt::format("{}; the workers of this node keep their processes: {}", change, decision);
+  }
+  constexpr std::size_t most_clauses = 8;
+  std::string line;
+  for (std::size_t index = 0; index < failed.size() && index < most_clauses; ++index) {
+    line += (index == 0 ? "" : ", ") + failure_clause(*failed[index]);
+  }
+  if (failed.size() > most_clauses) {
+    line += fmt::format(" and {} more", failed.size() - most_clauses);
+  }
+  return fmt::format("{}; replacing {}, the others keep their processes: {}", line,
+                     failed.size() == 1 ? "it" : "them", decision);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/workers/node_checker.hpp ----
 
 namespace elastic::detail {
 
@@ -51272,22 +53010,6 @@ ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/replacement_line.hpp ----
-
-namespace elastic::detail {
-
-/// "ended by signal 9 (SIGKILL)", "ended with exit code 1".
-ELASTIC_DECL std::string end_clause(const exit_status& status);
-
-/// The log line of an agent that replaces ranks.
-/// @param failed    the workers of this node that failed by themselves; may be empty
-/// @param change    why the round ended, as a clause
-/// @param decision  the clause of the restart decision: "restart 1 of 3"
-ELASTIC_DECL std::string replacement_line(const std::vector<const worker_group::worker*>& failed,
-                                          const std::string& change, const std::string& decision);
-
-}  // namespace elastic::detail
-
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
@@ -51307,39 +53029,34 @@ ELASTIC_DECL task<void> endless(task<void> work);
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/agent/detail/impl/agent_run.ipp ----
+// ---- elastic/agent/detail/run/agent_run.ipp ----
 
 namespace elastic::detail {
 
-ELASTIC_DECL agent_run::agent_run(agent_part::context context, const worker_spec& spec,
+inline agent_part::context with_growth(agent_part::context context, bool job_may_grow) {
+  context.job_may_grow = job_may_grow;
+  return context;
+}
+
+ELASTIC_DECL agent_run::agent_run(agent_part::context context, worker_spec spec,
                                   rendezvous_factory rendezvous, agent_services services,
                                   std::string notice, std::string meeting, bool job_may_grow)
-    : spec_(spec),
-      notice_(std::move(notice)),
-      meeting_(std::move(meeting)),
+    : worker_run(with_growth(std::move(context), job_may_grow), std::move(spec),
+                 with_own_part(std::move(services), *this), rendezvous.run_id(),
+                 rendezvous.backend()),
+      startup_warning_(std::move(notice)),
+      waiting_hint_(std::move(meeting)),
       factory_(std::move(rendezvous)),
       rendezvous_(factory_.handler()),
       job_may_grow_(job_may_grow),
-      strand_(context.strand),
-      parts_(make_parts(std::move(context), services)),
-      services_(wrap_launcher(std::move(services), *parts_)),
-      log_(services_.log),
-      time_(*services_.time),
-      files_(*services_.journal, time_, log_),
-      group_(strand_, spec, services_, files_.layout()),
-      journal_(*services_.journal, spec, group_, time_),
-      telemetry_(services_, spec, factory_.run_id(), factory_.backend()),
       pause_(rendezvous_, journal_, log_),
-      ledger_(spec.max_restarts, spec.restart, spec.name_of("max_restarts")),
-      epochs_(spec, group_, journal_, telemetry_, time_, log_),
-      stop_(strand_, spec, group_, journal_, time_),
-      orders_(strand_, group_, *parts_, journal_, time_, log_),
+      ledger_(spec_.max_restarts, spec_.restart, spec_.name_of("max_restarts")),
+      epochs_(spec_, group_, journal_, telemetry_, time_, log_),
       started_(strand_),
       fenced_(strand_) {
   // The other workers must stop whether the group restarts or the job ends, in the same way as by
-  // `usual_stop`.
-  group_.stop_on_failure({SIGTERM, spec.shutdown_timeout, spec.signal_scope});
-  group_.attach(parts_);
+  // `stop_in_time`.
+  group_.stop_on_failure(usual_stop());
 }
 
 class agent_run::own_part final : public agent_part {
@@ -51353,42 +53070,10 @@ class agent_run::own_part final : public agent_part {
   agent_run& run_;
 };
 
-ELASTIC_DECL std::shared_ptr<agent_parts> agent_run::make_parts(agent_part::context context,
-                                                           const agent_services& services) {
-  context.local_world_size = spec_.nproc_per_node;
-  context.job_may_grow = job_may_grow_;
-  agent_services all = services;
-  // First: the journal has a step before what other parts record because of it.
-  all.parts.insert(all.parts.begin(),
-                   {"agent", [this](const auto&) { return new_shared<own_part>(*this); }});
-  return make_agent_parts(all, std::move(context), factory_.run_id(), group_);
-}
-
-ELASTIC_DECL void agent_run::take(const signal_request& request) {
-  log_.info("{} passed on to {}", signal_name(request.number),
-            quantity(group_.running() + group_.starting(), "worker"));
-  group_.signal(request.number);
-}
-
-ELASTIC_DECL void agent_run::take(const rank_signal_request& request) {
-  for (const worker_group::worker& entry : group_.workers()) {
-    if (entry.identity.rank != request.rank || entry.pid == 0) continue;
-    const auto slot = static_cast<std::size_t>(entry.identity.local_rank);
-    std::string text = fmt::format("rank {} does not run", request.rank);
-    if (!entry.end) {
-      group_.signal(slot, request.number);
-      text = fmt::format("{} sent to rank {} (local rank {}, pid {})", signal_name(request.number),
-                         request.rank, slot, entry.pid);
-    }
-    if (request.reason.empty()) {
-      log_.debug("{}", text);
-    } else {
-      log_.warning("{}: {}", request.reason, text);
-      if (!entry.end) {
-        journal_.note_fault(entry, request.number, fmt::format("{}: {}", request.reason, text));
-      }
-    }
-  }
+ELASTIC_DECL agent_services agent_run::with_own_part(agent_services services, agent_run& self) {
+  services.parts.insert(services.parts.begin(),
+                        {"agent", [&self](const auto&) { return new_shared<own_part>(self); }});
+  return services;
 }
 
 ELASTIC_DECL void agent_run::take(const std::shared_ptr<pending_command>& pending) {
@@ -51401,66 +53086,14 @@ ELASTIC_DECL void agent_run::take(const std::shared_ptr<pending_command>& pendin
   }
 }
 
-/// What a stop does to the workers, and how long that may take.
-inline std::string stop_words(const stop_request& request, const worker_spec& spec) {
-  std::string words = "stopping the workers, which have ";
-  if (request.signal == SIGTERM && spec.preempt_grace > duration::zero()) {
-    words += worker_liveness::text_of(spec.preempt_grace) + " to save and then ";
-  }
-  words += worker_liveness::text_of(request.grace.value_or(spec.shutdown_timeout)) +
-           " before they are killed";
-  if (request.signal == SIGINT && request.escalates) {
-    words += "; a second SIGINT (Ctrl-C) kills them at once";
-  }
-  return words;
+ELASTIC_DECL void agent_run::on_stop(const stop_request& request, bool kills) {
+  const bool saves = request.signal == SIGTERM && spec_.preempt_grace > duration::zero();
+  if (request.is_node_bad && !kills) stop_others(request.reason, saves);
 }
 
-ELASTIC_DECL void agent_run::take(const stop_request& request) {
-  if (stop_.is_requested() && !request.escalates) return;
-  const bool is_urgent = stop_.is_requested() || request.signal == SIGKILL;
-  std::string effect = is_urgent ? "killing the workers" : stop_words(request, spec_);
-  if (group_.running() == 0) effect = "no worker is running, so the agent just ends";
-  const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
-  const std::string text = fmt::format("{}: {}", reason, effect);
-  request.is_planned ? log_.info("{}", text) : log_.warning("{}", text);
-  stop_.take(request);
-  journal_.note_stop_request(reason, is_urgent ? SIGKILL : request.signal);
-  if (is_urgent) {
-    group_.kill();
-  } else {
-    group_.end_hooks();
-    const bool saves = request.signal == SIGTERM && spec_.preempt_grace > duration::zero();
-    if (request.is_node_bad) stop_others(request.reason, saves);
-  }
-}
-
-ELASTIC_DECL task<run_result> agent_run::run_to_end() {
-  agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
-  const time_point began = time_.now();
-  journal_.note_start(factory_.run_id(), factory_.backend());
-  std::optional<run_result> result;
-  std::string breakdown = "unknown error";
-  std::exception_ptr failure;
-  try {
-    task<run_result> living = with_cleanup(run_to_stop(), leave_rendezvous());
-    co_await race(keep_result(std::move(living), result), kill_at_fence());
-  } catch (const std::exception& thrown) {
-    failure = std::current_exception();
-    breakdown = thrown.what();
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  journal_.note_end(result ? result->state : worker_state::failed,
-                    result ? result->reason : breakdown, began);
-  task<void> leaving = files_.leave(result ? &*result : nullptr);
-  co_await std::move(leaving);
-  if (failure) {
-    telemetry_.record_agent(group_, restarts_, breakdown);
-    std::rethrow_exception(group_.error_of_run(failure));
-  }
-  if (result->state == worker_state::stopped) timer.fail();
-  report(*result);
-  co_return std::move(*result);
+ELASTIC_DECL task<void> agent_run::live(std::optional<run_result>& result) {
+  task<run_result> living = with_cleanup(run_to_stop(), leave_rendezvous());
+  co_await race(keep_result(std::move(living), result), kill_at_fence());
 }
 
 // ---- commands ---------------------------------------------------------------------------------
@@ -51477,9 +53110,9 @@ ELASTIC_DECL void agent_run::pause(const std::shared_ptr<pending_command>& pendi
 
 /// Whether workers are leaving an epoch or wait for the next one.
 ELASTIC_DECL bool agent_run::is_between_epochs() const {
-  if (!group_.stayers().is_on() || group_.running() == 0) return false;
+  if (!group_.survivors().is_on() || group_.running() == 0) return false;
   const rendezvous_change* const change = round_end();
-  return group_.stayers().ready() > 0 || (change && !ends_all(*change));
+  return group_.survivors().ready() > 0 || (change && !ends_all(*change));
 }
 
 /// Whether a change pauses the whole job. A pause without checkpoints comes from a node that
@@ -51564,7 +53197,7 @@ ELASTIC_DECL task<run_result> agent_run::run_to_stop() {
 /// Runs attempts until the job ends on this node.
 ELASTIC_DECL task<run_result> agent_run::run_attempts() {
   using action = agent_step::action;
-  task<void> opening = files_.open(factory_.run_id(), spec_.log_dir, spec_.log_name, spec_.journal);
+  task<void> opening = files_.open(run_id_, spec_.log_dir, spec_.log_name, spec_.journal);
   co_await stop_.run_until_requested(std::move(opening));
   co_await begin_attempt();
   emit_early_outcome();
@@ -51604,12 +53237,12 @@ ELASTIC_DECL task<void> agent_run::kill_at_fence() {
     started_.reset();
     co_await race(rendezvous_->wait_for_fence(), started_.wait());
     if (started_.is_set()) continue;
-    if (group_.running() > 0 && !group_.stayers().are_apart()) {
+    if (group_.running() > 0 && !group_.survivors().are_apart()) {
       log_.error("killing the workers: other nodes may continue without this one");
       journal_.note(job_event::type::fence_reached, "other nodes may continue without this one");
     }
     // Workers that have left their epoch disturb no other node.
-    if (!group_.stayers().are_apart()) group_.kill();
+    if (!group_.survivors().are_apart()) group_.kill();
     fenced_.set();
   }
 }
@@ -51707,11 +53340,11 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   telemetry_.record_start(group_);
   const time_point ended = epochs_.begin(starting);
   agent_part::started_workers start{round.round,      ranks->world_size,
-                                         round.group_rank, round.group_world_size,
-                                         restarts_,        spec_.max_restarts};
+                                    round.group_rank, round.group_world_size,
+                                    restarts_,        spec_.max_restarts};
   if (attempt_->epoch.replaces) epochs_.report_replacement(start, ended);
   group_.announce(start);
-  if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
+  if (!startup_warning_.empty()) log_.warning("{}", std::exchange(startup_warning_, {}));
   log_.info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
             round.group_rank, round.group_world_size, ranks->base_rank,
             ranks->base_rank + spec_.nproc_per_node - 1, ranks->world_size, round.master.address,
@@ -51727,10 +53360,10 @@ ELASTIC_DECL task<void> agent_run::meet(std::optional<assigned_ranks>& ranks) {
   journal_.note(job_event::type::rendezvous_started);
   std::optional<std::optional<assigned_ranks>> joined;
   task<void> joining = keep_result(join_round(), joined);
-  if (meeting_.empty()) {
+  if (waiting_hint_.empty()) {
     co_await std::move(joining);
   } else {
-    log_.info("{}", meeting_);
+    log_.info("{}", waiting_hint_);
     co_await race(std::move(joining), report_wait());
   }
   if (!joined || !*joined) co_return;
@@ -51747,8 +53380,8 @@ ELASTIC_DECL task<bool> agent_run::start_before_fence(rendezvous_round round,
                                                       assigned_ranks ranks) {
   bool all_run = false;
   task<void> working = attempt_->epoch.keeps_survivors
-                           ? group_.rejoin(round, ranks, factory_.run_id(), restarts_)
-                           : group_.start(round, ranks, factory_.run_id(), restarts_);
+                           ? group_.rejoin(round, ranks, run_id_, restarts_)
+                           : group_.start(round, ranks, run_id_, restarts_);
   agent_telemetry::timed_step timer(telemetry_, "LocalElasticAgent._start_workers");
   co_await race(note_end(std::move(working), all_run), fenced_.wait());
   if (!all_run) timer.fail();
@@ -51785,7 +53418,7 @@ ELASTIC_DECL task<void> agent_run::report_wait() {
       log_.warning("still waiting after {} s: {}", waited.count(), obstacle);
       continue;
     }
-    log_.warning("still waiting for other nodes after {} s: {}", waited.count(), meeting_);
+    log_.warning("still waiting for other nodes after {} s: {}", waited.count(), waiting_hint_);
   }
 }
 
@@ -51817,7 +53450,7 @@ ELASTIC_DECL task<void> agent_run::next_round() {
     rendezvous_ = co_await std::move(making);
   }
   rendezvous_round round = co_await rendezvous_->next_round();
-  check_round(round, factory_.backend());
+  check_round(round, backend_);
   journal_.begin_round(round.round);
   attempt_ = attempt();
   attempt_->round = std::move(round);
@@ -51835,8 +53468,7 @@ ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
   role.local_world_size = spec_.nproc_per_node;
   role.is_same_everywhere =
       find_variable(spec_.environment, "TORCH_ELASTIC_WORKER_IDENTICAL") == "1";
-  if (group_.stayers().is_on() && factory_.backend() == "static" &&
-      attempt_->round.group_world_size > 1) {
+  if (group_.survivors().is_on() && backend_ == "static" && attempt_->round.group_world_size > 1) {
     throw error(errc::invalid_argument,
                 fmt::format("{} replace: several nodes of the static rendezvous have one store "
                             "for all rounds; use the backend c10d",
@@ -51864,7 +53496,7 @@ ELASTIC_DECL std::string agent_run::places_in(const round_agreement& agreed) {
   std::vector<std::size_t> fresh;
   const bool keeps = agreed.epoch && agreed.epoch->keeps_survivors;
   for (std::size_t slot = 0; slot < static_cast<std::size_t>(spec_.nproc_per_node); ++slot) {
-    if (!keeps || !group_.stayers().is_ready(slot)) fresh.push_back(slot);
+    if (!keeps || !group_.survivors().is_ready(slot)) fresh.push_back(slot);
   }
   services_.roles->choose_ports(fresh);
   return places = services_.roles->places(agreed.ranks.base_rank);
@@ -51877,7 +53509,7 @@ ELASTIC_DECL std::string agent_run::places_in(const round_agreement& agreed) {
 ELASTIC_DECL task<void> agent_run::end_epoch() {
   const rendezvous_change& change = *attempt_->change;
   std::optional<std::string> obstacle;
-  if (!group_.reports().bad_node && group_.stayers().is_on()) {
+  if (!group_.reports().bad_node && group_.survivors().is_on()) {
     task<std::string> leaving = group_.leave_epoch(ends_all(change), change.grace);
     co_await stop_.run_until_requested(keep_result(std::move(leaving), obstacle));
     if (stop_.is_requested() || (obstacle && obstacle->empty())) co_return;
@@ -51889,7 +53521,7 @@ ELASTIC_DECL task<void> agent_run::end_epoch() {
 /// Whether a failure leads to a replacement, as far as this node knows.
 ELASTIC_DECL bool agent_run::may_replace(const restart_ledger::decision& decision,
                                          std::size_t failed) const {
-  if (!decision.restart || !group_.stayers().is_on() || group_.workers().empty()) return false;
+  if (!decision.restart || !group_.survivors().is_on() || group_.workers().empty()) return false;
   const auto world = static_cast<std::size_t>(group_.workers().front().identity.world_size);
   return failed < world && !attempt_->change->is_pause && group_.epoch_obstacle().empty();
 }
@@ -51929,20 +53561,20 @@ ELASTIC_DECL task<void> agent_run::watch() {
 ELASTIC_DECL task<void> agent_run::report_missing() {
   const rendezvous_round::master_endpoint master = attempt_->round.master;
   if (master.served_by_agent) {
-    co_await time_.sleep_until(deadline_after(time_.now(), arrival_patience));
-    arrivals seen;
-    seen.store = to_text(endpoint{master.address, master.port});
-    std::vector<worker_arrival> running;
-    for (const worker_group::worker& each : group_.workers()) {
-      seen.world = each.identity.world_size;
-      seen.do_all_run = seen.do_all_run && !each.end;
-      if (!each.end && each.pid != 0) running.push_back({each.identity.rank, each.pid, {}});
-    }
-    task<std::vector<worker_arrival>> looking = look_for_arrivals(std::move(running), master.port);
-    seen.own = co_await std::move(looking);
-    seen.come = rendezvous_->arrived_workers();
-    const std::string missing = missing_workers(seen);
-    if (!missing.empty()) log_.warning("{}", missing);
+    arrival_source source = [this, master] {
+      arrivals seen;
+      seen.store = to_text(endpoint{master.address, master.port});
+      for (const worker_group::worker& each : group_.workers()) {
+        seen.world = each.identity.world_size;
+        seen.do_all_run = seen.do_all_run && !each.end;
+        if (!each.end && each.pid != 0) seen.own.push_back({each.identity.rank, each.pid, {}});
+      }
+      seen.come = rendezvous_->arrived_workers();
+      return seen;
+    };
+    task<void> reporting =
+        report_arrivals(services_.time, log_, std::move(source), master.port);
+    co_await std::move(reporting);
   }
   co_await group_.wait_for_outcome();
 }
@@ -51951,7 +53583,7 @@ ELASTIC_DECL task<void> agent_run::report_missing() {
 ELASTIC_DECL task<void> agent_run::until_round_ends() {
   co_await note_change();
   // Workers that stay need no standbys.
-  if (group_.stayers().obstacle().empty()) co_return;
+  if (group_.survivors().obstacle().empty()) co_return;
   co_await wait_for_parts(parts_->stop_delay(*attempt_->change));
 }
 
@@ -51965,8 +53597,8 @@ ELASTIC_DECL task<void> agent_run::run_beside_workers() {
   // With a window, restarts that were used up may become available again.
   const bool may_change = job_may_grow_ || attempt_->round.group_world_size > 1;
   const bool is_windowed = spec_.restart.window > duration::zero();
-  task<void> working = parts_->beside_workers(may_change || is_windowed ||
-                                                  ledger_.has_restart_left(time_.now()));
+  task<void> working =
+      parts_->beside_workers(may_change || is_windowed || ledger_.has_restart_left(time_.now()));
   co_await std::move(working);
   co_await stop_.requested();
 }
@@ -52063,7 +53695,7 @@ ELASTIC_DECL task<void> agent_run::report_first_failure() {
     end_reason_ = failure.what();
   }
   // If the others cannot be reached, no attempt follows; this node still reports its own failure.
-  if (!is_sent) co_await stop_workers(usual_stop());
+  if (!is_sent) co_await stop_workers(stop_in_time());
 }
 
 /// The first failure, as a text for the other nodes.
@@ -52120,32 +53752,22 @@ ELASTIC_DECL task<void> agent_run::restart(duration delay) {
 
 /// The usual way to stop workers. A node that has lost the others only has the time until they
 /// continue without it.
-ELASTIC_DECL stop_plan agent_run::usual_stop() const {
-  duration grace = spec_.shutdown_timeout;
-  if (const rendezvous_change* change = round_end()) grace = std::min(grace, change->grace);
-  return {SIGTERM, grace, spec_.signal_scope};
+ELASTIC_DECL stop_plan agent_run::stop_in_time() const {
+  stop_plan plan = usual_stop();
+  const rendezvous_change* const change = round_end();
+  if (change) plan.grace = std::min(plan.grace, change->grace);
+  return plan;
 }
 
 ELASTIC_DECL task<void> agent_run::stop_usually() {
   const agent_telemetry::timed_step timer(telemetry_, "LocalElasticAgent._stop_workers");
-  co_await stop_workers(usual_stop());
+  co_await stop_workers(stop_in_time());
 }
 
 /// Stops the workers by `plan`, or by the stop request if there is one or one arrives meanwhile.
 ELASTIC_DECL task<void> agent_run::stop_workers(stop_plan plan) {
   const rendezvous_change* const change = round_end();
   return stop_.stop(plan, change ? change->grace : duration::max());
-}
-
-/// On preemption, lets the workers save a checkpoint before they are stopped. A second stop
-/// request kills the workers, which ends the wait.
-ELASTIC_DECL task<void> agent_run::save_before_stop(int signal) {
-  const duration timeout = spec_.preempt_grace;
-  if (signal != SIGTERM || timeout <= duration::zero()) co_return;
-  const bool is_between = group_.stayers().is_on() && group_.stayers().ready() > 0;
-  if (group_.state() != worker_state::healthy || is_between) co_return;
-  log_.info("asking the workers for a checkpoint within {}", worker_liveness::text_of(timeout));
-  co_await orders_.save(timeout);
 }
 
 // ---- ending the job ---------------------------------------------------------------------------
@@ -52179,11 +53801,9 @@ ELASTIC_DECL run_result agent_run::finish_unreported() {
 
 ELASTIC_DECL task<run_result> agent_run::finish_stopped() {
   const stop_request request = *stop_.request();
-  co_await save_before_stop(request.signal);
-  co_await stop_workers(usual_stop());
-  run_result result =
-      finish(worker_state::stopped, request.reason.empty() ? "stop requested" : request.reason);
-  result.stop_signal = request.signal;
+  co_await save_before_stop();
+  co_await stop_workers(stop_in_time());
+  run_result result = complete(stopped_result());
   if (request.is_node_bad) exclude_node(result.reason);
   co_return result;
 }
@@ -52194,7 +53814,7 @@ ELASTIC_DECL task<run_result> agent_run::leave_job() {
   const std::string reason = *bad_node();
   log_.error("this node leaves the job: {}", reason);
   stop_others(reason, false);
-  co_await stop_workers(usual_stop());
+  co_await stop_workers(stop_in_time());
   run_result result = finish(worker_state::failed, reason);
   job_end_.reset();
   result.left_as_bad = true;
@@ -52208,15 +53828,14 @@ ELASTIC_DECL void agent_run::exclude_node(const std::string& reason) {
 
 ELASTIC_DECL run_result agent_run::finish(worker_state state, std::string reason) {
   if (state == worker_state::failed) job_end_ = rendezvous_handler::job_end::failed;
-  end_reason_ = reason;
-  run_result result;
-  result.state = state;
-  result.failures = group_.failures(host_name());
-  result.max_restarts = spec_.max_restarts;
-  result.restarts = restarts_;
+  return complete(make_result(state, std::move(reason)));
+}
+
+/// Adds what only the workers of a world have.
+ELASTIC_DECL run_result agent_run::complete(run_result result) {
+  end_reason_ = result.reason;
   result.starts = starts_;
   result.replacements = epochs_.replacements();
-  result.reason = std::move(reason);
   return result;
 }
 
@@ -52225,7 +53844,7 @@ ELASTIC_DECL run_result agent_run::finish(worker_state state, std::string reason
 ELASTIC_DECL task<void> agent_run::leave_rendezvous() {
   std::exception_ptr failure;
   try {
-    co_await stop_workers(usual_stop());
+    co_await stop_workers(stop_in_time());
   } catch (...) {
     failure = std::current_exception();
   }
@@ -52236,6 +53855,10 @@ ELASTIC_DECL task<void> agent_run::leave_rendezvous() {
     if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
     co_await run_and_log(rendezvous_->shutdown());
   }
+  if (const std::string starts = starts_.text(); !starts.empty()) {
+    log_.info("the workers' starts on this node: {}", starts);
+  }
+  if (!epochs_.replacements().empty()) log_.info("{}", epochs_.replacements().text());
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -52248,25 +53871,13 @@ ELASTIC_DECL task<void> agent_run::run_and_log(task<void> step) {
   }
 }
 
-ELASTIC_DECL void agent_run::report(const run_result& result) {
-  if (const std::string starts = starts_.text(); !starts.empty()) {
-    log_.info("the workers' starts on this node: {}", starts);
-  }
-  if (!epochs_.replacements().empty()) log_.info("{}", epochs_.replacements().text());
-  if (result.state != worker_state::stopped) telemetry_.emit_result(result);
-  telemetry_.record_workers(group_, result);
-  telemetry_.record_agent(group_, result.restarts,
-                          result.state == worker_state::stopped
-                              ? std::optional<std::string>(result.reason)
-                              : std::nullopt);
-}
 }  // namespace elastic::detail
 
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/base/detail/impl/shielded_run.ipp ----
+// ---- elastic/base/detail/shielded_run.ipp ----
 
 namespace elastic::detail {
 
@@ -52298,7 +53909,7 @@ ELASTIC_DECL task<void> run_shielded(asio::any_io_executor executor, task<void> 
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/agent/detail/impl/default_logs_specs.ipp ----
+// ---- elastic/agent/detail/workers/default_logs_specs.ipp ----
 
 namespace elastic::detail {
 
@@ -52400,7 +54011,7 @@ ELASTIC_DECL line_head default_logs_specs::object_head(const logs_specs::attempt
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2
 
-// ---- elastic/rendezvous/detail/impl/gather.ipp ----
+// ---- elastic/rendezvous/detail/gather.ipp ----
 
 namespace elastic::detail {
 
@@ -52445,204 +54056,37 @@ ELASTIC_DECL task<std::vector<std::string>> gather(std::shared_ptr<store> agents
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/process/detail/impl/process_tree.ipp ----
-
-#include <charconv>
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view text) {
-  const std::size_t open = text.find(" (");
-  const std::size_t close = text.rfind(')');
-  if (open == text.npos || close == text.npos || close < open) return std::nullopt;
-
-  std::size_t index = close + 1;
-  const auto field = [&]() -> std::string_view {
-    const std::size_t first = text.find_first_not_of(" \n", index);
-    if (first == text.npos) return {};
-    index = std::min(text.find_first_of(" \n", first), text.size());
-    return text.substr(first, index - first);
-  };
-  const auto read = [](std::string_view digits, auto& value) {
-    const auto [end, failure] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return failure == std::errc() && end == digits.data() + digits.size();
-  };
-
-  process_entry entry;
-  if (!read(text.substr(0, open), entry.pid)) return std::nullopt;
-  const std::string_view state = field();
-  if (state.size() != 1) return std::nullopt;
-  entry.state = state[0];
-  if (!read(field(), entry.parent) || !read(field(), entry.group) ||
-      !read(field(), entry.session)) {
-    return std::nullopt;
-  }
-  for (int skipped = 7; skipped < 14; ++skipped) field();
-  for (int time = 14; time < 18; ++time) {
-    std::uint64_t ticks = 0;
-    if (!read(field(), ticks)) return std::nullopt;
-    entry.processor_ticks += ticks;
-  }
-  for (int skipped = 18; skipped < 20; ++skipped) field();
-  if (!read(field(), entry.threads)) return std::nullopt;
-  field();
-  if (!read(field(), entry.start_time)) return std::nullopt;
-  return entry;
-}
-
-ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& processes,
-                                                    pid_t session,
-                                                    const std::vector<pid_t>& roots) {
-  std::vector<process_entry> tree;
-  std::vector<bool> taken(processes.size(), false);
-  const auto take = [&](std::size_t place) {
-    taken[place] = true;
-    tree.push_back(processes[place]);
-  };
-  for (std::size_t i = 0; i < processes.size(); ++i) {
-    const bool is_root = std::find(roots.begin(), roots.end(), processes[i].pid) != roots.end();
-    if (is_root || (session > 0 && processes[i].session == session)) take(i);
-  }
-  // `tree` grows during the loop: breadth first.
-  for (std::size_t next = 0; next < tree.size(); ++next) {
-    for (std::size_t i = 0; i < processes.size(); ++i) {
-      if (!taken[i] && processes[i].parent == tree[next].pid) take(i);
-    }
-  }
-  std::erase_if(tree, [](const process_entry& entry) { return entry.dead(); });
-  return tree;
-}
-
-// The first `bytes.size()` bytes of a file in /proc; empty if it is gone.
-template <std::size_t Size>
-std::string_view read_small_file(const char* path, std::array<char, Size>& bytes) {
-  const unique_fd file(::open(path, O_RDONLY | O_CLOEXEC));
-  if (!file) return {};
-  const ssize_t size = ::read(file.get(), bytes.data(), bytes.size());
-  return {bytes.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
-}
-
-ELASTIC_DECL std::optional<process_entry> read_process(pid_t pid) {
-  std::array<char, 1024> bytes;
-  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
-  return parse_process_stat(read_small_file(path.c_str(), bytes));
-}
-
-ELASTIC_DECL std::vector<process_entry> read_processes() {
-  std::vector<process_entry> processes;
-  for (const pid_t pid : numbered_entries("/proc")) {
-    if (const auto entry = read_process(pid)) processes.push_back(*entry);
-  }
-  return processes;
-}
-
-template <std::size_t Size>
-std::string_view read_command(pid_t pid, std::array<char, Size>& bytes) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/cmdline";
-  return read_small_file(path.c_str(), bytes);
-}
-
-ELASTIC_DECL std::string shown_command(std::string_view text) {
-  std::string shown;
-  while (!text.empty() && text.back() == '\0') text.remove_suffix(1);
-  for (const char byte : text.substr(0, limits::shown_command_bytes)) {
-    const auto code = static_cast<unsigned char>(byte);
-    if (byte == '\0') {
-      shown += ' ';
-    } else if (code < 0x20 || code == 0x7f) {
-      shown += fmt::format("\\x{:02x}", code);
-    } else {
-      shown += byte;
-    }
-  }
-  return shown;
-}
-
-ELASTIC_DECL std::string shown_command_of(pid_t pid) {
-  std::array<char, limits::shown_command_bytes> bytes;
-  return shown_command(read_command(pid, bytes));
-}
-
-ELASTIC_DECL std::optional<guard_helper> kind_of_helper(pid_t pid) {
-  std::array<char, guard_command_bytes> bytes;
-  const std::string_view command = read_command(pid, bytes);
-  for (int kind = 0; kind < guard_helpers; ++kind) {
-    if (command.find(guard_helper_marks[kind]) == command.npos) continue;
-    return static_cast<guard_helper>(kind);
-  }
-  return std::nullopt;
-}
-
-ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid) {
-  std::vector<pid_t> children;
-  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
-  const auto read_list = [&](pid_t thread) {
-    const std::string path = tasks + "/" + std::to_string(thread) + "/children";
-    const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) return;
-    std::string text;
-    std::array<char, 4096> bytes;
-    for (ssize_t size; (size = ::read(file.get(), bytes.data(), bytes.size())) > 0;) {
-      text.append(bytes.data(), static_cast<std::size_t>(size));
-    }
-    const char* cursor = text.data();
-    const char* const end = cursor + text.size();
-    while (cursor < end) {
-      pid_t child = 0;
-      const auto [after, failure] = std::from_chars(cursor, end, child);
-      if (failure == std::errc()) children.push_back(child);
-      cursor = failure == std::errc() ? after + 1 : cursor + 1;
-    }
-  };
-  // A directory has two links, plus one for each subdirectory: here, one per thread.
-  struct stat status{};
-  if (::stat(tasks.c_str(), &status) == 0 && status.st_nlink == 3) {
-    read_list(pid);
-  } else {
-    for (const pid_t thread : numbered_entries(tasks)) read_list(thread);
-  }
-  return children;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/process/detail/impl/file_tail.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path) {
-  // A process may have put anything there, even a FIFO without a writer.
-  const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  struct stat status{};
-  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  constexpr auto most = static_cast<off_t>(limits::report_stderr_bytes);
-  const off_t wanted = std::min(status.st_size, most);
-  std::string bytes(static_cast<std::size_t>(wanted), '\0');
-  const ssize_t size = ::pread(file.get(), bytes.data(), bytes.size(), status.st_size - wanted);
-  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-  line_tail tail;
-  tail.keep(bytes);
-  return tail.lines();
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/printable.hpp ----
+// ---- elastic/control/detail/printable.hpp ----
 
 namespace elastic::detail {
 
 /// `text` made safe to show: without characters that a terminal interprets, at most `most` bytes of
 /// whole characters.
-ELASTIC_DECL std::string printable(std::string_view text, std::size_t most);
+inline std::string printable(std::string_view text, std::size_t most) {
+  std::string shown;
+  for (std::size_t index = 0; index < text.size(); ++index) {
+    const auto byte = static_cast<unsigned char>(text[index]);
+    const auto next = index + 1 < text.size() ? static_cast<unsigned char>(text[index + 1]) : 0U;
+    if (byte < 0x20 || byte == 0x7f) {
+      shown += ' ';
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
+      ++index;  // U+0080 to U+009F: control characters, too
+      shown += ' ';
+    } else {
+      shown += text[index];
+    }
+  }
+  if (shown.size() <= most) return shown;
+  while (most > 0 && (static_cast<unsigned char>(shown[most]) & 0xc0) == 0x80) --most;
+  shown.resize(most);
+  return shown;
+}
 
 }  // namespace elastic::detail
 
-// ---- elastic/health/detail/impl/control_message.ipp ----
+// ---- elastic/control/detail/control_message.ipp ----
 
 #include <cmath>
-
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 
@@ -52912,7 +54356,7 @@ ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
 
 }  // namespace elastic::detail
 
-// ---- elastic/health/detail/impl/worker_liveness.ipp ----
+// ---- elastic/control/detail/worker_liveness.ipp ----
 
 namespace elastic::detail {
 
@@ -53103,27 +54547,7 @@ ELASTIC_DECL auto worker_liveness::first_due() const -> due {
 
 }  // namespace elastic::detail
 
-// ---- elastic/health/detail/rate_gate.hpp ----
-
-namespace elastic::detail {
-
-/// Limits how often something happens within a second.
-class rate_gate {
- public:
-  explicit rate_gate(int most) : most_(most) {}
-
-  /// Counts `how_many` events. Result: when to continue, if they exceed the limit.
-  ELASTIC_DECL std::optional<time_point> count(time_point now, int how_many = 1);
-
- private:
-  int most_;
-  int count_ = 0;
-  time_point since_{};
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/timer_fifo.hpp ----
+// ---- elastic/control/detail/timer_fifo.hpp ----
 
 namespace elastic::detail {
 
@@ -53134,7 +54558,7 @@ ELASTIC_DECL int open_timer_fifo(const std::string& path);
 
 }  // namespace elastic::detail
 
-// ---- elastic/health/detail/timer_request.hpp ----
+// ---- elastic/control/detail/timer_request.hpp ----
 
 // Includes the whole of nlohmann/json.
 
@@ -53158,9 +54582,33 @@ ELASTIC_DECL timer_request parse_timer_request(std::string_view line);
 
 }  // namespace elastic::detail
 
-// ---- elastic/health/detail/impl/channel_attempt.ipp ----
+// ---- elastic/control/detail/channel_attempt.ipp ----
 
 namespace elastic::detail {
+
+/// Limits how often something happens within a second.
+class rate_gate {
+ public:
+  explicit rate_gate(int most) : most_(most) {}
+
+  /// Counts `how_many` events. Result: when to continue, if they exceed the limit.
+  std::optional<time_point> count(time_point now, int how_many = 1);
+
+ private:
+  int most_;
+  int count_ = 0;
+  time_point since_{};
+};
+
+inline std::optional<time_point> rate_gate::count(time_point now, int how_many) {
+  if (now - since_ >= std::chrono::seconds(1)) {
+    since_ = now;
+    count_ = 0;
+  }
+  count_ += how_many;
+  if (count_ <= most_) return std::nullopt;
+  return since_ + std::chrono::seconds(1);
+}
 
 ELASTIC_DECL channel_connection::channel_connection(asio::local::stream_protocol::socket accepted)
     : peer(std::move(accepted)) {}
@@ -53776,128 +55224,188 @@ ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_point
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/detail/impl/core_file.ipp ----
-
-#include <glob.h>
-
-#include <fstream>
+// ---- elastic/process/detail/process_tree.ipp ----
 
 namespace elastic::detail {
 
-/// A core_pattern as a pattern for glob(3): specifiers whose values are known are filled in, the
-/// others become "*".
-inline std::string core_glob(std::string_view pattern, pid_t pid, bool uses_pid) {
-  std::string result;
-  bool has_pid = false;
-  for (std::size_t index = 0; index < pattern.size(); ++index) {
-    const char letter = pattern[index];
-    if (letter != '%') {
-      if (letter == '*' || letter == '?' || letter == '[' || letter == '\\') result += '\\';
-      result += letter;
-      continue;
-    }
-    if (++index == pattern.size()) break;
-    switch (pattern[index]) {
-      case '%': result += '%'; break;
-      case 'p':
-        result += std::to_string(pid);
-        has_pid = true;
-        break;
-      default: result += '*';
-    }
-  }
-  if (uses_pid && !has_pid) result += fmt::format(".{}", pid);
-  return result;
-}
+ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view text) {
+  const std::size_t open = text.find(" (");
+  const std::size_t close = text.rfind(')');
+  if (open == text.npos || close == text.npos || close < open) return std::nullopt;
 
-/// The newest file that a glob finds, if it was written at `since` or later.
-inline std::string newest_file(const std::string& pattern, std::time_t since) {
-  ::glob_t matches{};
-  std::string newest;
-  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches) == 0) {
-    for (std::size_t i = 0; i < matches.gl_pathc; ++i) {
-      struct stat status{};
-      if (::stat(matches.gl_pathv[i], &status) != 0 || !S_ISREG(status.st_mode)) continue;
-      if (status.st_mtime < since) continue;
-      since = status.st_mtime;
-      newest = matches.gl_pathv[i];
-    }
-  }
-  ::globfree(&matches);
-  return newest;
-}
+  std::size_t index = close + 1;
+  const auto field = [&]() -> std::string_view {
+    const std::size_t first = text.find_first_not_of(" \n", index);
+    if (first == text.npos) return {};
+    index = std::min(text.find_first_of(" \n", first), text.size());
+    return text.substr(first, index - first);
+  };
+  const auto read = [](std::string_view digits, auto& value) {
+    const auto [end, failure] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return failure == std::errc() && end == digits.data() + digits.size();
+  };
 
-ELASTIC_DECL std::string find_core(pid_t pid, const std::string& directory, std::time_t since,
-                                   const std::string& root) {
-  std::string pattern;
-  std::getline(std::ifstream(root + "/proc/sys/kernel/core_pattern"), pattern);
-  if (pattern.starts_with('|')) {
-    const std::string program = pattern.substr(1, pattern.find(' ') - 1);
-    if (program.find("systemd-coredump") != program.npos) {
-      return fmt::format("coredumpctl info {}", pid);
-    }
-    return fmt::format("given to {}", program);
-  }
-  int uses_pid = 0;
-  std::ifstream(root + "/proc/sys/kernel/core_uses_pid") >> uses_pid;
-  std::string path = core_glob(pattern, pid, uses_pid != 0);
-  if (path.empty()) return {};
-  if (path[0] != '/') {
-    std::error_code ignored;
-    const auto here = std::filesystem::current_path(ignored);
-    path = (here / directory / path).string();
-  }
-  return newest_file(path, since);
-}
-
-}  // namespace elastic::detail
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
-
-// ---- elastic/agent/detail/impl/uninterruptible_watch.ipp ----
-
-#include <charconv>
-
-namespace elastic::detail {
-
-ELASTIC_DECL duration uninterruptible_limit(const environment_map& environment) {
-  const std::string text =
-      find_variable(environment, "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT").value_or("");
-  double seconds = 0;
-  const char* const end = text.data() + text.size();
-  const std::from_chars_result read = std::from_chars(text.data(), end, seconds);
-  if (read.ec != std::errc() || read.ptr != end || !(seconds > 0)) return duration::zero();
-  constexpr double most = 1e9;
-  return std::chrono::duration_cast<duration>(
-      std::chrono::duration<double>(std::min(seconds, most)));
-}
-
-ELASTIC_DECL duration uninterruptible_watch::period() const {
-  constexpr duration least = std::chrono::milliseconds(10);
-  constexpr duration most = std::chrono::seconds(1);
-  return std::clamp(limit_ / 4, least, most);
-}
-
-ELASTIC_DECL std::optional<duration> uninterruptible_watch::look(std::size_t slot, char state,
-                                                                 time_point now) {
-  if (state != 'D') {
-    since_.erase(slot);
+  process_entry entry;
+  if (!read(text.substr(0, open), entry.pid)) return std::nullopt;
+  const std::string_view state = field();
+  if (state.size() != 1) return std::nullopt;
+  entry.state = state[0];
+  if (!read(field(), entry.parent) || !read(field(), entry.group) ||
+      !read(field(), entry.session)) {
     return std::nullopt;
   }
-  const time_point since = since_.emplace(slot, now).first->second;
-  if (now - since < limit_) return std::nullopt;
-  return now - since;
+  for (int skipped = 7; skipped < 14; ++skipped) field();
+  for (int time = 14; time < 18; ++time) {
+    std::uint64_t ticks = 0;
+    if (!read(field(), ticks)) return std::nullopt;
+    entry.processor_ticks += ticks;
+  }
+  for (int skipped = 18; skipped < 20; ++skipped) field();
+  if (!read(field(), entry.threads)) return std::nullopt;
+  field();
+  if (!read(field(), entry.start_time)) return std::nullopt;
+  return entry;
+}
+
+ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& processes,
+                                                    pid_t session,
+                                                    const std::vector<pid_t>& roots) {
+  std::vector<process_entry> tree;
+  std::vector<bool> taken(processes.size(), false);
+  const auto take = [&](std::size_t place) {
+    taken[place] = true;
+    tree.push_back(processes[place]);
+  };
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const bool is_root = std::find(roots.begin(), roots.end(), processes[i].pid) != roots.end();
+    if (is_root || (session > 0 && processes[i].session == session)) take(i);
+  }
+  // `tree` grows during the loop: breadth first.
+  for (std::size_t next = 0; next < tree.size(); ++next) {
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+      if (!taken[i] && processes[i].parent == tree[next].pid) take(i);
+    }
+  }
+  std::erase_if(tree, [](const process_entry& entry) { return entry.dead(); });
+  return tree;
+}
+
+// The first `bytes.size()` bytes of a file in /proc; empty if it is gone.
+template <std::size_t Size>
+std::string_view read_small_file(const char* path, std::array<char, Size>& bytes) {
+  const unique_fd file(::open(path, O_RDONLY | O_CLOEXEC));
+  if (!file) return {};
+  const ssize_t size = ::read(file.get(), bytes.data(), bytes.size());
+  return {bytes.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
+}
+
+ELASTIC_DECL std::optional<process_entry> read_process(pid_t pid) {
+  std::array<char, 1024> bytes;
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  return parse_process_stat(read_small_file(path.c_str(), bytes));
+}
+
+ELASTIC_DECL std::vector<process_entry> read_processes() {
+  std::vector<process_entry> processes;
+  for (const pid_t pid : numbered_entries("/proc")) {
+    if (const auto entry = read_process(pid)) processes.push_back(*entry);
+  }
+  return processes;
+}
+
+template <std::size_t Size>
+std::string_view read_command(pid_t pid, std::array<char, Size>& bytes) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/cmdline";
+  return read_small_file(path.c_str(), bytes);
+}
+
+ELASTIC_DECL std::string shown_command(std::string_view text) {
+  std::string shown;
+  while (!text.empty() && text.back() == '\0') text.remove_suffix(1);
+  for (const char byte : text.substr(0, limits::shown_command_bytes)) {
+    const auto code = static_cast<unsigned char>(byte);
+    if (byte == '\0') {
+      shown += ' ';
+    } else if (code < 0x20 || code == 0x7f) {
+      shown += fmt::format("\\x{:02x}", code);
+    } else {
+      shown += byte;
+    }
+  }
+  return shown;
+}
+
+ELASTIC_DECL std::string shown_command_of(pid_t pid) {
+  std::array<char, limits::shown_command_bytes> bytes;
+  return shown_command(read_command(pid, bytes));
+}
+
+ELASTIC_DECL std::optional<guard_helper> kind_of_helper(pid_t pid) {
+  std::array<char, guard_command_bytes> bytes;
+  const std::string_view command = read_command(pid, bytes);
+  for (int kind = 0; kind < guard_helpers; ++kind) {
+    if (command.find(guard_helper_marks[kind]) == command.npos) continue;
+    return static_cast<guard_helper>(kind);
+  }
+  return std::nullopt;
+}
+
+ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid) {
+  std::vector<pid_t> children;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  const auto read_list = [&](pid_t thread) {
+    const std::string path = tasks + "/" + std::to_string(thread) + "/children";
+    const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return;
+    std::string text;
+    std::array<char, 4096> bytes;
+    for (ssize_t size; (size = ::read(file.get(), bytes.data(), bytes.size())) > 0;) {
+      text.append(bytes.data(), static_cast<std::size_t>(size));
+    }
+    const char* cursor = text.data();
+    const char* const end = cursor + text.size();
+    while (cursor < end) {
+      pid_t child = 0;
+      const auto [after, failure] = std::from_chars(cursor, end, child);
+      if (failure == std::errc()) children.push_back(child);
+      cursor = failure == std::errc() ? after + 1 : cursor + 1;
+    }
+  };
+  // A directory has two links, plus one for each subdirectory: here, one per thread.
+  struct stat status{};
+  if (::stat(tasks.c_str(), &status) == 0 && status.st_nlink == 3) {
+    read_list(pid);
+  } else {
+    for (const pid_t thread : numbered_entries(tasks)) read_list(thread);
+  }
+  return children;
 }
 
 }  // namespace elastic::detail
 
-#endif
+// ---- elastic/process/detail/file_tail.ipp ----
 
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
+namespace elastic::detail {
 
-// ---- elastic/process/detail/impl/oom_kills.ipp ----
+ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path) {
+  // A process may have put anything there, even a FIFO without a writer.
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat status{};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  constexpr auto most = static_cast<off_t>(limits::report_stderr_bytes);
+  const off_t wanted = std::min(status.st_size, most);
+  std::string bytes(static_cast<std::size_t>(wanted), '\0');
+  const ssize_t size = ::pread(file.get(), bytes.data(), bytes.size(), status.st_size - wanted);
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  line_tail tail;
+  tail.keep(bytes);
+  return tail.lines();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/oom_kills.ipp ----
 
 namespace elastic::detail {
 
@@ -53938,7 +55446,7 @@ ELASTIC_DECL std::optional<std::uint64_t> count_oom_kills(const std::string& roo
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/detail/impl/tree_usage.ipp ----
+// ---- elastic/process/detail/tree_usage.ipp ----
 
 namespace elastic::detail {
 
@@ -53982,58 +55490,7 @@ ELASTIC_DECL std::optional<tree_usage> look_at_tree(pid_t root, std::size_t most
 
 }  // namespace elastic::detail
 
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
-
-// ---- elastic/base/detail/impl/nearest_name.ipp ----
-
-namespace elastic::detail {
-
-/// How many letters must be inserted, deleted, replaced or swapped with the next one to turn one
-/// word into the other.
-inline std::size_t edit_distance(std::string_view left, std::string_view right) {
-  std::vector<std::vector<std::size_t>> rows(left.size() + 1,
-                                             std::vector<std::size_t>(right.size() + 1));
-  for (std::size_t i = 0; i <= left.size(); ++i) rows[i][0] = i;
-  for (std::size_t j = 0; j <= right.size(); ++j) rows[0][j] = j;
-  for (std::size_t i = 1; i <= left.size(); ++i) {
-    for (std::size_t j = 1; j <= right.size(); ++j) {
-      const bool same = left[i - 1] == right[j - 1];
-      rows[i][j] =
-          std::min({rows[i - 1][j - 1] + (same ? 0 : 1), rows[i - 1][j] + 1, rows[i][j - 1] + 1});
-      const bool swapped =
-          i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1];
-      if (swapped) rows[i][j] = std::min(rows[i][j], rows[i - 2][j - 2] + 1);
-    }
-  }
-  return rows[left.size()][right.size()];
-}
-
-ELASTIC_DECL std::string nearest_name(std::string_view word,
-                                      const std::vector<std::string>& names) {
-  std::string nearest;
-  constexpr std::size_t longest = 100;  // a longer word is not a misspelt name
-  if (word.size() < 2 || word.size() > longest) return nearest;
-  std::size_t least = std::max<std::size_t>(1, (word.size() - 2) / 4) + 1;
-  for (const std::string& name : names) {
-    const std::string_view beginning = std::string_view(name).substr(0, word.size() + 1);
-    const std::size_t distance =
-        std::min(edit_distance(word, name), edit_distance(word, beginning));
-    if (distance >= least) continue;
-    least = distance;
-    nearest = name;
-  }
-  return nearest;
-}
-
-}  // namespace elastic::detail
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
-
-// ---- elastic/launch/detail/impl/node_journal.ipp ----
+// ---- elastic/launch/detail/node_journal.ipp ----
 
 namespace elastic::detail {
 
@@ -54138,7 +55595,7 @@ class event_handler_registry : public detail::named_factories<std::shared_ptr<ev
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/launch/detail/impl/worker_preparation.ipp ----
+// ---- elastic/launch/detail/worker_preparation.ipp ----
 
 namespace elastic::detail {
 
@@ -54240,7 +55697,7 @@ ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config,
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/net/detail/impl/local_interface.ipp ----
+// ---- elastic/net/detail/local_interface.ipp ----
 
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -54380,31 +55837,7 @@ ELASTIC_DECL std::string local_address_named(const std::string& text) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/net/detail/impl/port_choice.ipp ----
-
-#include <fstream>
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::optional<std::uint16_t> port_below(int first_of_kernel, random_source& random) {
-  constexpr int first = 10'000;
-  constexpr int fewest = 1000;
-  constexpr int most = 10'000;
-  const int count = std::min(first_of_kernel - first, most);
-  if (count < fewest) return std::nullopt;
-  const auto chosen = static_cast<int>(random.below(static_cast<std::uint64_t>(count)));
-  return static_cast<std::uint16_t>(first + chosen);
-}
-
-ELASTIC_DECL int first_port_of_kernel() {
-  int first = 0;
-  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first;
-  return first;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/net/detail/impl/port_lease.ipp ----
+// ---- elastic/net/detail/port_lease.ipp ----
 
 #include <sys/un.h>
 
@@ -54455,7 +55888,7 @@ ELASTIC_DECL port_lease lease_port() {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/process/detail/impl/console_writer.ipp ----
+// ---- elastic/process/detail/console_writer.ipp ----
 
 #include <sys/epoll.h>
 
@@ -54521,9 +55954,7 @@ ELASTIC_DECL void console_writer::give_up(int number) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/detail/impl/reaper.ipp ----
-
-#include <poll.h>
+// ---- elastic/process/detail/reaper.ipp ----
 
 namespace elastic::detail {
 
@@ -54593,7 +56024,7 @@ ELASTIC_DECL void signal_session_but_leader(pid_t leader, int leader_pidfd, int 
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/detail/impl/pidfd_child.ipp ----
+// ---- elastic/process/detail/pidfd_child.ipp ----
 
 namespace elastic::detail {
 
@@ -54924,7 +56355,7 @@ ELASTIC_DECL task<void> pidfd_child::gone(unique_fd pidfd) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/detail/impl/guarded_child.ipp ----
+// ---- elastic/process/detail/guarded_child.ipp ----
 
 #include <fstream>
 
@@ -55191,7 +56622,7 @@ ELASTIC_DECL void guarded_child::lose_guard() noexcept {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2
 
-// ---- elastic/rendezvous/detail/impl/fixed_membership.ipp ----
+// ---- elastic/rendezvous/detail/fixed_membership.ipp ----
 
 namespace elastic::detail {
 
@@ -55232,7 +56663,7 @@ inline void check_length(std::string_view option, std::string_view value, std::s
 
 }  // namespace elastic::detail
 
-// ---- elastic/rendezvous/detail/impl/solo_rendezvous.ipp ----
+// ---- elastic/rendezvous/detail/solo_rendezvous.ipp ----
 
 namespace elastic::detail {
 
@@ -55322,7 +56753,7 @@ ELASTIC_DECL task<void> solo_rendezvous::shutdown() { co_return; }
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/store/detail/impl/store_keys.ipp ----
+// ---- elastic/store/detail/store_keys.ipp ----
 
 namespace elastic::detail {
 
@@ -55395,7 +56826,7 @@ ELASTIC_DECL std::optional<std::int64_t> leading_number(std::string_view text) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/store/detail/impl/store_meter.ipp ----
+// ---- elastic/store/detail/store_meter.ipp ----
 
 namespace elastic::detail {
 
@@ -55430,7 +56861,7 @@ ELASTIC_DECL std::optional<std::int64_t> store_meter::keys() const {
 
 }  // namespace elastic::detail
 
-// ---- elastic/store/detail/impl/tcp_store_reactor_connection.ipp ----
+// ---- elastic/store/detail/tcp_store_reactor_connection.ipp ----
 
 namespace elastic::detail {
 
@@ -55520,9 +56951,7 @@ ELASTIC_DECL int tcp_store_reactor_connection::descriptor() const {
 
 }  // namespace elastic::detail
 
-// ---- elastic/base/detail/impl/ring.ipp ----
-
-#include <poll.h>
+// ---- elastic/base/detail/ring.ipp ----
 
 namespace elastic::detail {
 
@@ -55833,171 +57262,7 @@ ELASTIC_DECL void ring::forget(operation& op) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/store/detail/impl/tcp_store_ring_connection.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL tcp_store_ring_connection::tcp_store_ring_connection(
-    int fd, std::shared_ptr<ring> io, store_strand strand, std::shared_ptr<key_value_engine> engine,
-    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect, tcp_store_accounts accounts,
-    gone_handler on_gone)
-    : tcp_store_connection(std::move(strand), std::move(engine), bounds, dialect,
-                           std::move(accounts), std::move(on_gone)),
-      ring_(std::move(io)),
-      fd_(fd) {}
-
-ELASTIC_DECL void tcp_store_ring_connection::receive() {
-  if (!receiving_.running()) ring_->receive(receiving_, fd_, shared_from_this());
-}
-
-ELASTIC_DECL void tcp_store_ring_connection::on_received(const ring::completion& done) noexcept {
-  if (is_closed_) return tell_if_gone();
-  if (!done.last) {
-    received(done.data);
-    if (is_paused() || is_backed_up()) ring_->cancel(receiving_);
-    return advance();
-  }
-  // A pause stopped it: `advance` continues once the output is sent. The same holds for an end
-  // while something is unsent, because the client may have closed only its own direction.
-  if (is_sending_ || is_paused()) return;
-  if (done.result == -ECANCELED) return receive();
-  close();
-}
-
-ELASTIC_DECL void tcp_store_ring_connection::transmit(std::string& output) {
-  on_the_way_.swap(output);
-  is_sending_ = true;
-  ring_->send(sending_, fd_, on_the_way_, shared_from_this());
-}
-
-ELASTIC_DECL void tcp_store_ring_connection::on_sent(const ring::completion& done) noexcept {
-  constexpr std::size_t output_kept = 1024;
-  is_sending_ = false;
-  on_the_way_.clear();
-  if (on_the_way_.capacity() > output_kept) on_the_way_ = {};
-  if (is_closed_) return tell_if_gone();
-  if (done.error()) return close();
-  advance();
-}
-
-ELASTIC_DECL void tcp_store_ring_connection::shut() {
-  if (!is_busy()) return;  // the descriptor is closed at once
-  // Ends the connection for the client now. The descriptor stays open until no operation uses it.
-  ::shutdown(fd_, SHUT_RDWR);
-  ring_->cancel(receiving_);
-  ring_->cancel(sending_);
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/base/detail/impl/plain_json.ipp ----
-
-#include <charconv>
-
-namespace elastic::detail {
-
-/// Consumes the parts of a plain object from the front of a text. Each member returns whether the
-/// part is there.
-class plain_json_reader {
- public:
-  explicit plain_json_reader(std::string_view text) : rest_(text) {}
-
-  bool read(std::vector<plain_field>& fields) {
-    if (!take('{')) return false;
-    if (take('}')) return ends();
-    do {
-      plain_field& field = fields.emplace_back();
-      if (!take_text(field.name) || !take(':') || !take_value(field)) return false;
-    } while (take(','));
-    return take('}') && ends();
-  }
-
- private:
-  void skip_blanks() {
-    std::size_t blanks = 0;
-    const auto is_blank = [](char letter) {
-      return letter == ' ' || letter == '\n' || letter == '\r' || letter == '\t';
-    };
-    while (blanks < rest_.size() && is_blank(rest_[blanks])) ++blanks;
-    rest_.remove_prefix(blanks);
-  }
-
-  bool ends() {
-    skip_blanks();
-    return rest_.empty();
-  }
-
-  bool take(char sign) {
-    skip_blanks();
-    if (rest_.empty() || rest_.front() != sign) return false;
-    rest_.remove_prefix(1);
-    return true;
-  }
-
-  bool take_text(std::string_view& text) {
-    if (!take('"')) return false;
-    std::size_t size = 0;
-    const auto is_plain = [](char letter) {
-      return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\';
-    };
-    while (size < rest_.size() && is_plain(rest_[size])) ++size;
-    if (size == rest_.size() || rest_[size] != '"') return false;
-    text = rest_.substr(0, size);
-    rest_.remove_prefix(size + 1);
-    return true;
-  }
-
-  bool take_word(std::string_view word) {
-    if (!rest_.starts_with(word)) return false;
-    rest_.remove_prefix(word.size());
-    return true;
-  }
-
-  bool take_number(std::int64_t& number) {
-    constexpr std::size_t most_digits = 18;
-    const std::size_t sign = rest_.starts_with('-') ? 1 : 0;
-    std::size_t end = sign;
-    while (end < rest_.size() && rest_[end] >= '0' && rest_[end] <= '9') ++end;
-    const std::size_t digits = end - sign;
-    const bool has_leading_zero = digits > 1 && rest_[sign] == '0';
-    if (digits == 0 || digits > most_digits || has_leading_zero) return false;
-    // Other parts of a number would come next, where the caller then finds no end of the value.
-    std::from_chars(rest_.data(), rest_.data() + end, number);
-    rest_.remove_prefix(end);
-    return true;
-  }
-
-  bool take_value(plain_field& field) {
-    skip_blanks();
-    if (rest_.empty()) return false;
-    switch (rest_.front()) {
-      case '"': field.kind = plain_field::type::text; return take_text(field.text);
-      case 't':
-        field.kind = plain_field::type::flag;
-        field.number = 1;
-        return take_word("true");
-      case 'f': field.kind = plain_field::type::flag; return take_word("false");
-      case 'n': field.kind = plain_field::type::null; return take_word("null");
-      default: field.kind = plain_field::type::number; return take_number(field.number);
-    }
-  }
-
-  std::string_view rest_;
-};
-
-ELASTIC_DECL bool read_plain_json(std::string_view text, std::vector<plain_field>& fields) {
-  constexpr std::size_t usual_fields = 16;
-  fields.reserve(usual_fields);
-  if (plain_json_reader(text).read(fields)) return true;
-  fields.clear();
-  return false;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/base/detail/impl/json_fields.ipp ----
-
-#include <nlohmann/json.hpp>
+// ---- elastic/base/detail/json_fields.ipp ----
 
 namespace elastic::detail {
 
@@ -56143,9 +57408,7 @@ ELASTIC_DECL void json_fields::refuse(const std::string& why) const {
 
 }  // namespace elastic::detail
 
-// ---- elastic/base/detail/impl/record.ipp ----
-
-#include <nlohmann/json.hpp>
+// ---- elastic/base/detail/record.ipp ----
 
 namespace elastic::detail {
 
@@ -56282,7 +57545,7 @@ ELASTIC_DECL std::size_t kind_index(const json_fields& fields,
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/telemetry/detail/impl/record_writer.ipp ----
+// ---- elastic/telemetry/detail/record_writer.ipp ----
 
 namespace elastic::detail {
 
@@ -56440,9 +57703,7 @@ ELASTIC_DECL task<void> finish_writing(std::shared_ptr<record_writer> writer, lo
 
 #if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/diagnosis/detail/impl/rank_set.ipp ----
-
-#include <charconv>
+// ---- elastic/diagnosis/detail/rank_set.ipp ----
 
 namespace elastic::detail {
 
@@ -56575,9 +57836,7 @@ ELASTIC_DECL std::string_view ending_of(std::string_view text, std::size_t most)
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/rank_evidence.ipp ----
-
-#include <nlohmann/json.hpp>
+// ---- elastic/diagnosis/detail/rank_evidence.ipp ----
 
 namespace elastic::detail {
 
@@ -56764,9 +58023,7 @@ ELASTIC_DECL std::string parse_wait_channel(std::string_view text);
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/process_facts.ipp ----
-
-#include <charconv>
+// ---- elastic/diagnosis/detail/process_facts.ipp ----
 
 namespace elastic::detail {
 
@@ -56865,13 +58122,11 @@ ELASTIC_DECL bool has_pipe(pid_t pid, ino_t inode) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/socket_folder.ipp ----
+// ---- elastic/diagnosis/detail/socket_folder.ipp ----
 
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/un.h>
-
-#include <charconv>
 
 namespace elastic::detail {
 
@@ -56977,9 +58232,7 @@ ELASTIC_DECL void socket_folder::remove_ended() const {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/process/detail/impl/process_handle.ipp ----
-
-#include <poll.h>
+// ---- elastic/process/detail/process_handle.ipp ----
 
 namespace elastic::detail {
 
@@ -57004,7 +58257,7 @@ ELASTIC_DECL bool process_handle::signal_main_thread(int number) const {
 
 #if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/diagnosis/detail/impl/stack_pipe.ipp ----
+// ---- elastic/diagnosis/detail/stack_pipe.ipp ----
 
 namespace elastic::detail {
 
@@ -57102,7 +58355,7 @@ ELASTIC_DECL task<std::string> stack_pipe::ask_native(std::shared_ptr<process_ha
 
 #if defined(ELASTIC_WITH_PYTHON) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/python/detail/impl/hook_archive.ipp ----
+// ---- elastic/python/detail/hook_archive.ipp ----
 
 namespace elastic::detail {
 
@@ -57113,7 +58366,7 @@ ELASTIC_DECL std::string path_of_own(int descriptor) {
 ELASTIC_DECL hook_archive::hook_archive(std::string_view content)
     : memory_(::memfd_create("elastic-hook", MFD_CLOEXEC)) {
   const std::string archive =
-      stored_archive("sitecustomize.py", std::string(hook_prelude) + std::string(content));
+      stored_archive("sitecustomize.py", std::string(hook_prelude_py) + std::string(content));
   const auto size = static_cast<ssize_t>(archive.size());
   if (memory_ && ::write(memory_.get(), archive.data(), archive.size()) != size) memory_.reset();
 }
@@ -57136,31 +58389,13 @@ ELASTIC_DECL process_spec hook_archive::hooked(process_spec spec, const std::str
 
 #if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/diagnosis/detail/inspection_hook.hpp ----
+// ---- elastic/diagnosis/detail/embedded.hpp ----
+
+// Written by scripts/embed.py from the files in elastic/diagnosis/embedded. Do not edit.
 
 namespace elastic::detail {
 
-/// The code that a Python worker runs before its script, after the `hook_prelude`, so that the
-/// agent can inspect it. ELASTIC_INSPECTION is "HAD_PATH:PIPE:FOLDER": the path of the pipe for
-/// stacks, and the folder of the sockets. No error in it reaches the script.
-///
-/// Stacks: the main thread writes its own to the pipe: at SIGWINCH between two instructions of
-/// Python, at SIGURG at once, by `faulthandler`. Without a handler, the kernel ignores these
-/// signals, so they never end a process that has no handler or has removed it. A thread that runs
-/// Python gets no SIGURG: while Python (up to 3.12) calls a function, its frames are incomplete for
-/// a moment. So may be those of another thread, which keeps running while they are read. Reading
-/// incomplete frames can end in SIGSEGV.
-/// Recorder: once PyTorch's module `torch.distributed` has been imported, PyTorch's own server
-/// listens at FOLDER/PID, on a thread that needs no Python. The hook does not import the module
-/// itself. A process that ends by an exception leaves its recorders in FOLDER/PID.last.
-///
-/// The server only gets requests that need no Python. If a thread waits for the GIL while the
-/// interpreter exits, Python ends it by pthread_exit, and then the server's `catch (...)` makes the
-/// C library abort the process ("exception not rethrown"). Also, `shutdown` holds the GIL while it
-/// waits for the server's threads: forever, if one of them waits for the GIL.
-inline constexpr char inspection_hook[] = R"python(
-
-LOWEST = 200  # Scripts and libraries may count on the small numbers.
+inline constexpr char inspection_hook_py[] = R"embedded(LOWEST = 200  # Scripts and libraries may count on the small numbers.
 LARGEST = 8 << 20
 
 def move_descriptor(number):
@@ -57350,7 +58585,7 @@ run_hidden()
 if "sitecustomize" not in sys.modules:
     # So the interpreter learns that there is none, as in any other process.
     raise ImportError(name="sitecustomize")
-)python";
+)embedded";
 
 }  // namespace elastic::detail
 
@@ -57358,7 +58593,7 @@ if "sitecustomize" not in sys.modules:
 
 namespace elastic::detail {
 
-/// Asks PyTorch's own server in a worker, at a Unix socket (see `inspection_hook`).
+/// Asks PyTorch's own server in a worker, at a Unix socket (see embedded/inspection_hook.py).
 ///
 /// Errors: `errc::connection_failed` if nobody listens, `errc::protocol_violation` if the answer is
 /// not HTTP or exceeds `most_bytes`, `errc::invalid_argument` if another user listens there.
@@ -57372,7 +58607,7 @@ ELASTIC_DECL task<std::string> ask_recorder(std::string socket, std::string hand
 /// other backends. Errors: those of `ask_recorder`.
 ELASTIC_DECL task<std::vector<std::string>> read_recorders(std::string socket);
 
-/// The same, as a worker has left them that ended by an exception (see `inspection_hook`).
+/// The same, as a worker has left them that ended by an exception.
 ///
 /// @param socket  the one at which its server listened
 /// Result: empty if it has left none, or more than `limits::recorder_bytes` for each.
@@ -57380,9 +58615,7 @@ ELASTIC_DECL std::vector<std::string> read_left_recorders(const std::string& soc
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/inspected_workers.ipp ----
-
-#include <charconv>
+// ---- elastic/diagnosis/detail/inspected_workers.ipp ----
 
 namespace elastic::detail {
 
@@ -57396,7 +58629,7 @@ ELASTIC_DECL inspected_workers::inspected_workers(std::shared_ptr<process_launch
                                                   std::shared_ptr<time_source> time, bool hooks)
     : next_(std::move(next)), time_(std::move(time)) {
   if (!hooks) return;
-  hook_.emplace(inspection_hook);
+  hook_.emplace(inspection_hook_py);
   folder_.emplace();
 }
 
@@ -57521,58 +58754,6 @@ ELASTIC_DECL task<void> inspected_workers::ask_python(worker_inspection& found,
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/stall_watch.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL stall_watch::stall_watch(const stall_watch_options& options, time_point now)
-    : options_(options), progressed_(now), rests_until_(now) {}
-
-ELASTIC_DECL bool stall_watch::step(std::int64_t number, time_point now) {
-  if (number <= last_step_) return false;
-  // A step that ended a stall does not count as a usual length.
-  if (stepped_ && !is_stalled_) longest_step_ = std::max(longest_step_, now - *stepped_);
-  last_step_ = number;
-  stepped_ = now;
-  progressed_ = std::max(progressed_, now);
-  return std::exchange(is_stalled_, false);
-}
-
-ELASTIC_DECL duration stall_watch::patience() const {
-  if (options_.stall_after) return *options_.stall_after;
-  return std::max(options_.least, options_.step_factor * longest_step_);
-}
-
-ELASTIC_DECL time_point stall_watch::wake_at() const {
-  if (is_stalled_) return time_point::max();
-  return std::max(deadline_after(progressed_, patience()), rests_until_);
-}
-
-ELASTIC_DECL bool stall_watch::shows_stall(const stall_look& found) const {
-  if (found.longest_wait) return *found.longest_wait >= patience();
-  // Without recorders, idleness before the first step means nothing: the job may be loading its
-  // data.
-  return found.is_idle && (stepped_.has_value() || options_.stall_after.has_value());
-}
-
-ELASTIC_DECL bool stall_watch::looked(const stall_look& found, time_point now) {
-  if (is_stalled_) return false;
-  if (shows_stall(found)) {
-    is_stalled_ = true;
-    stalled_since_ = stepped_.value_or(now);
-    if (found.longest_wait) {
-      stalled_since_ = std::max(stepped_.value_or(time_point::min()), now - *found.longest_wait);
-    }
-    return true;
-  }
-  // The earliest time at which an outstanding operation can have lasted that long.
-  const duration rest = patience() - found.longest_wait.value_or(duration::zero());
-  rests_until_ = deadline_after(now, std::max(rest, patience() / 2));
-  return false;
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/diagnosis/detail/recorder_dump.hpp ----
 
 namespace elastic::detail {
@@ -57655,11 +58836,9 @@ ELASTIC_DECL std::vector<stack_frame> parse_main_stack(std::string_view text);
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/inspection_answer.ipp ----
+// ---- elastic/diagnosis/detail/inspection_answer.ipp ----
 
 #include <iterator>
-
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 
@@ -57997,7 +59176,7 @@ ELASTIC_DECL std::string recorder_pickle(std::string_view json, const recorder_o
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/kept_recorders.ipp ----
+// ---- elastic/diagnosis/detail/kept_recorders.ipp ----
 
 namespace elastic::detail {
 
@@ -58092,9 +59271,546 @@ ELASTIC_DECL bool kept_recorders::write_one(room& budget, const std::string& fol
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/round_inspection.ipp ----
+// ---- elastic/diagnosis/detail/error_file_watch.ipp ----
 
-#include <charconv>
+#include <sys/inotify.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL error_file_watch::error_file_watch(asio::any_io_executor strand)
+    : stream_(std::move(strand)) {
+  unique_fd events(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!events) return;
+  asio_error_code failure;
+  stream_.assign(events.get(), failure);
+  if (!failure) events.release();
+}
+
+ELASTIC_DECL void error_file_watch::add(int local_rank, const std::string& file) {
+  constexpr std::uint32_t wanted = IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR;
+  const std::filesystem::path path(file);
+  if (!stream_.is_open() || !path.has_parent_path()) return;
+  const std::string folder = path.parent_path();
+  const int watch = ::inotify_add_watch(stream_.native_handle(), folder.c_str(), wanted);
+  if (watch >= 0) places_[watch] = {local_rank, path.filename()};
+}
+
+ELASTIC_DECL task<std::vector<int>> error_file_watch::written() {
+  std::vector<int> ranks;
+  while (ranks.empty()) {
+    co_await stream_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+    ranks = read_events();
+  }
+  co_return ranks;
+}
+
+ELASTIC_DECL std::vector<int> error_file_watch::read_events() {
+  std::vector<int> ranks;
+  alignas(inotify_event) std::array<char, 4096> buffer;
+  for (;;) {
+    const ssize_t size = ::read(stream_.native_handle(), buffer.data(), buffer.size());
+    if (size <= 0) return ranks;
+    for (std::size_t offset = 0; offset < static_cast<std::size_t>(size);) {
+      inotify_event event;
+      std::memcpy(&event, buffer.data() + offset, sizeof event);
+      // The name ends with zero bytes.
+      const char* const name = buffer.data() + offset + sizeof event;
+      const auto known = places_.find(event.wd);
+      if (known != places_.end() && event.len > 0 && known->second.name == name) {
+        ranks.push_back(known->second.local_rank);
+      }
+      offset += sizeof event + event.len;
+    }
+  }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/diagnosis/detail/worker_signs.ipp ----
+
+namespace elastic::detail {
+
+/// Adds what a process has read and written.
+inline void add_transfers(pid_t pid, worker_activity& sum) {
+  const std::string text = read_proc_file(fmt::format("/proc/{}/io", pid), limits::proc_file_bytes);
+  sum.read += number_after(text, "rchar: ").value_or(0);
+  sum.written += number_after(text, "wchar: ").value_or(0);
+  sum.writes += number_after(text, "syscw: ").value_or(0);
+}
+
+ELASTIC_DECL std::optional<worker_activity> look_at_activity(pid_t root, std::size_t most_files) {
+  const std::optional<tree_usage> usage = look_at_tree(root, most_files);
+  if (!usage || usage->is_cut) return std::nullopt;
+  worker_activity activity;
+  activity.processor_time = usage->processor_time;
+  activity.processes = usage->processes;
+  activity.is_stopped = usage->stopped != 0;
+  // `tree` grows during the loop.
+  std::vector<pid_t> tree{root};
+  for (std::size_t next = 0; next < tree.size() && next < most_files; ++next) {
+    add_transfers(tree[next], activity);
+    const std::vector<pid_t> children = read_children(tree[next]);
+    tree.insert(tree.end(), children.begin(), children.end());
+  }
+  return activity;
+}
+
+// ---- stderr -------------------------------------------------------------------------------------
+
+/// A line without the "[rank3]: " that PyTorch puts before each line of an uncaught exception.
+inline std::string_view without_rank(std::string_view line) {
+  const std::size_t end = line.find("]:");
+  if (!line.starts_with("[rank") || end == line.npos) return line;
+  line.remove_prefix(end + 2);
+  if (line.starts_with(' ')) line.remove_prefix(1);
+  return line;
+}
+
+/// A line that may follow the exception: an entry of PyTorch's log, or a part of the message.
+inline bool may_follow(std::string_view line) {
+  return line.empty() || line.starts_with("[W") || line.starts_with("[E") ||
+         line.starts_with("frame #") || line.starts_with("Exception raised from");
+}
+
+/// Whether a line is "ValueError: no such shard" or "KeyboardInterrupt".
+inline bool names_exception(std::string_view line) {
+  const auto is_of_name = [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+           (letter >= '0' && letter <= '9') || letter == '_' || letter == '.';
+  };
+  const auto end = std::find_if_not(line.begin(), line.end(), is_of_name);
+  return end != line.begin() && (end == line.end() || *end == ':');
+}
+
+/// Whether the lines before an exception are a traceback that begins in a module.
+inline bool begins_in_module(const std::vector<std::string>& lines, std::size_t exception) {
+  std::size_t first = exception;
+  while (first > 0 && without_rank(lines[first - 1]).starts_with(' ')) --first;
+  if (first == 0 || first == exception) return false;
+  const std::string_view frame = without_rank(lines[first]);
+  return without_rank(lines[first - 1]).starts_with("Traceback (most recent call last)") &&
+         (frame.ends_with(", in <module>") || frame.find("_run_module_as_main") != frame.npos);
+}
+
+ELASTIC_DECL std::string uncaught_exception(const std::vector<std::string>& lines) {
+  std::size_t last = lines.size();
+  while (last > 0 && may_follow(without_rank(lines[last - 1]))) --last;
+  if (last < 2) return {};
+  const std::size_t exception = last - 1;
+  const std::string_view line = without_rank(lines[exception]);
+  const bool is_traceback =
+      names_exception(line) && without_rank(lines[exception - 1]).starts_with(' ');
+  const bool is_of_hook = line.size() < lines[exception].size();
+  if (!is_traceback || !(is_of_hook || begins_in_module(lines, exception))) return {};
+  return std::string(line);
+}
+
+// ---- error file ---------------------------------------------------------------------------------
+
+ELASTIC_DECL std::string reported_exception(const std::string& error_file, wall_time since) {
+  struct stat about{};
+  const bool is_file = ::lstat(error_file.c_str(), &about) == 0 && S_ISREG(about.st_mode);
+  if (!is_file) return {};
+  const std::optional<error_file_content> content = read_error_file(error_file);
+  const bool is_complete = content && !content->unparsable && content->written;
+  return is_complete && *content->written >= since ? content->message : std::string();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/diagnosis/detail/notice_judge.ipp ----
+
+namespace elastic::detail {
+
+/// How long a worker that has reported an exception may make no progress before it is named, and
+/// how long those that go on when others have ended.
+inline constexpr std::chrono::seconds failure_patience(5);
+inline constexpr std::chrono::seconds rest_patience(60);
+/// How often workers are named again that do not end.
+inline constexpr std::chrono::minutes rest_reminder(5);
+
+/// "61 s", "0.5 s".
+inline std::string in_seconds(duration span) {
+  const double seconds = std::chrono::duration<double>(span).count();
+  return seconds < 1 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
+}
+
+/// Whether processes have written anything but the eight bytes of an eventfd, by which threads of
+/// libraries wake each other. Python writes each word of an unbuffered line by itself.
+inline bool has_written_text(const worker_activity& last, const worker_activity& now) {
+  constexpr std::uint64_t eventfd_bytes = 8;
+  return now.written - last.written != eventfd_bytes * (now.writes - last.writes);
+}
+
+/// Whether processes have computed or transferred data.
+inline bool has_worked(const worker_activity& last, const worker_activity& now, duration span) {
+  constexpr double idle_share = 0.02;
+  constexpr std::uint64_t idle_bytes = 4096;
+  const std::chrono::duration<double> used = now.processor_time - last.processor_time;
+  const std::chrono::duration<double> time = span;
+  return now.processes != last.processes || now.sends || used >= idle_share * time ||
+         now.read > last.read + idle_bytes || now.written > last.written + idle_bytes;
+}
+
+ELASTIC_DECL std::vector<notice> notice_judge::take(const std::vector<worker_signs>& signs,
+                                                    time_point now, bool disturbed) {
+  // A late look: the machine was suspended, or the agent was, so the workers may have been, too.
+  const bool is_late = now - limits::watch_lateness > wake_at_;
+  records ended;
+  records running;
+  std::vector<record*> failed;
+  for (const worker_signs& each : signs) {
+    record& entry = records_[each.local_rank];
+    compare(entry, each, now, disturbed);
+    if (is_late) entry.quiet_since = entry.idle_since = now;
+    (each.ended ? ended : running).push_back(&entry);
+    if (each.ended) evidence_at_ = std::max(evidence_at_, each.ended->at);
+    if (!each.ended && has_failed(entry)) failed.push_back(&entry);
+  }
+  taken_ = now;
+  wake_at_ = time_point::max();
+  std::vector<notice> notices;
+  for (record* const each : failed) {
+    evidence_at_ = std::max(evidence_at_, each->last.failure->at);
+    judge_failure(*each, now, notices);
+  }
+  if (failed.empty()) judge_rest(ended, running, now, notices);
+  return notices;
+}
+
+ELASTIC_DECL void notice_judge::compare(record& entry, const worker_signs& signs, time_point now,
+                                        bool disturbed) const {
+  if (entry.last.pid != signs.pid) {
+    entry = {};
+    entry.quiet_since = entry.idle_since = now;
+  } else {
+    const auto& last = entry.last.activity;
+    const bool is_unknown = !last || !signs.activity;
+    const bool is_compared = !is_unknown && !disturbed;
+    const bool has_written = signs.output != entry.last.output ||
+                             (is_compared && has_written_text(*last, *signs.activity));
+    if (has_written) entry.quiet_since = now;
+    const bool works = is_compared && has_worked(*last, *signs.activity, now - *taken_);
+    // A stopped process cannot do anything.
+    if (is_unknown || works || signs.activity->is_stopped) entry.idle_since = now;
+  }
+  entry.last = signs;
+  entry.quiet_since = std::max({entry.quiet_since, signs.heard_at, signs.step_at});
+  entry.idle_since = std::max(entry.idle_since, entry.quiet_since);
+}
+
+/// A script that takes a step after an exception has caught it.
+ELASTIC_DECL bool notice_judge::has_failed(const record& entry) {
+  return entry.last.failure && entry.last.step_at <= entry.last.failure->at;
+}
+
+ELASTIC_DECL void notice_judge::judge_failure(record& entry, time_point now,
+                                              std::vector<notice>& notices) {
+  const worker_signs::exception& failure = *entry.last.failure;
+  const time_point told_at = std::max(entry.quiet_since, failure.at) + failure_patience;
+  if (entry.told != failure.at && is_due(told_at, now)) {
+    entry.told = failure.at;
+    const std::string name = failure.text.substr(0, failure.text.find(':'));
+    notice told{fmt::format("{} reported {} {} ago and has not ended", name_of(entry),
+                            printable_line(name), in_seconds(now - failure.at))};
+    told.places = {entry.last.local_rank};
+    notices.push_back(std::move(told));
+  }
+  if (end_after_error_ <= duration::zero() || entry.punished == failure.at) return;
+  const time_point ended_at =
+      deadline_after(std::max(entry.idle_since, failure.at), end_after_error_);
+  if (!is_due(ended_at, now)) return;
+  entry.punished = failure.at;
+  constexpr std::size_t shown_bytes = 200;
+  notice end{fmt::format("it reported '{}' {} ago, has not ended, and has done nothing for {}",
+                         printable_line(failure.text.substr(0, shown_bytes)),
+                         in_seconds(now - failure.at), in_seconds(end_after_error_))};
+  end.ended = entry.last.local_rank;
+  notices.push_back(std::move(end));
+}
+
+/// The workers of a node of which some have ended and others run.
+struct notice_judge::remainder {
+  const records& ended;
+  const records& running;
+  time_point last_end{};
+  /// Since when none of those that run has made progress, or done anything.
+  time_point quiet_since{};
+  time_point idle_since{};
+  /// Whether all of them have done their last steps.
+  bool are_done = true;
+};
+
+ELASTIC_DECL auto notice_judge::survey(const records& ended, const records& running) -> remainder {
+  remainder rest{ended, running};
+  for (const record* const each : ended) {
+    rest.last_end = std::max(rest.last_end, each->last.ended->at);
+  }
+  rest.quiet_since = rest.last_end;
+  for (const record* const each : running) {
+    const worker_signs& signs = each->last;
+    rest.quiet_since = std::max(rest.quiet_since, each->quiet_since);
+    rest.idle_since = std::max(rest.idle_since, each->idle_since);
+    rest.are_done = rest.are_done && signs.steps > 0 && signs.step + 1 >= signs.steps;
+  }
+  return rest;
+}
+
+/// Judges those that run when others have ended with success.
+ELASTIC_DECL void notice_judge::judge_rest(const records& ended, const records& running,
+                                           time_point now, std::vector<notice>& notices) {
+  const auto has_succeeded = [](const record* each) { return each->last.ended->is_success; };
+  if (ended.empty() || running.empty()) return;
+  if (!std::all_of(ended.begin(), ended.end(), has_succeeded)) return;
+  const remainder rest = survey(ended, running);
+  const bool are_idle = now - rest.idle_since >= rest_patience;
+  const bool is_told = told_ended_ == ended.size();
+  if (is_told && !are_idle) return;
+  time_point due = rest.quiet_since + rest_patience;
+  if (is_told) due = std::max(due, told_at_ + rest_reminder);
+  if (!is_due(due, now)) return;
+  told_ended_ = ended.size();
+  told_at_ = now;
+  if (are_idle) wake_at_ = now + rest_reminder;
+  notice told{line_about(rest, are_idle, now)};
+  if (are_idle && !rest.are_done) {
+    told.guess = running.size() == 1 ? ": it waits for one that has ended, or its interpreter does "
+                                       "not end"
+                                     : ": they wait for one that has ended, or their interpreters "
+                                       "do not end";
+  }
+  constexpr std::size_t most_places = 3;
+  for (const record* const each : running) {
+    if (told.places.size() < most_places) told.places.push_back(each->last.local_rank);
+  }
+  notices.push_back(std::move(told));
+}
+
+ELASTIC_DECL std::string notice_judge::line_about(const remainder& rest, bool are_idle,
+                                                  time_point now) const {
+  const bool is_one = rest.running.size() == 1;
+  const std::string quiet = in_seconds(now - rest.quiet_since);
+  const std::string_view have = is_one ? "has" : "have";
+  std::string state = fmt::format("{} made no step and no output for {}", have, quiet);
+  if (rest.are_done) {
+    state = fmt::format("{} done the last step and {} not end", have, is_one ? "does" : "do");
+  } else if (are_idle) {
+    state = fmt::format("{} done nothing for {}", have, quiet);
+  }
+  return fmt::format("{} {} {} ago (exit code 0), and {} {}", ranks_of(rest.ended),
+                     rest.ended.size() == 1 ? "ended" : "have ended, the last one",
+                     in_seconds(now - rest.last_end), names_of(rest.running), state);
+}
+
+/// Samples are close to each other soon after the evidence.
+ELASTIC_DECL bool notice_judge::is_due(time_point due, time_point now) {
+  if (now >= due) return true;
+  constexpr duration shortest = std::chrono::milliseconds(500);
+  constexpr duration longest = std::chrono::seconds(5);
+  const duration period = std::clamp((now - evidence_at_) / 4, shortest, longest);
+  wake_at_ = std::min({wake_at_, due, now + period});
+  return false;
+}
+
+ELASTIC_DECL std::string notice_judge::name_of(const record& entry) const {
+  return fmt::format("rank {} ({}, local rank {}, pid {})", entry.last.rank, node_,
+                     entry.last.local_rank, entry.last.pid);
+}
+
+ELASTIC_DECL std::string notice_judge::names_of(const records& workers) const {
+  if (workers.size() == 1) return name_of(*workers.front());
+  return fmt::format("{} ({})", ranks_of(workers), node_);
+}
+
+ELASTIC_DECL std::string notice_judge::ranks_of(const records& workers) {
+  if (workers.size() == 1) return fmt::format("rank {}", workers.front()->last.rank);
+  std::vector<int> ranks;
+  for (const record* const each : workers) ranks.push_back(each->last.rank);
+  std::string text = rank_set(std::move(ranks)).text();
+  constexpr std::size_t shown_bytes = 60;
+  if (text.size() > shown_bytes) text = text.substr(0, shown_bytes) + "…";
+  return "ranks " + text;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/diagnosis/detail/notice_watch.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL notice_watch::notice_watch(const job_diagnosis& terms,
+                                        const agent_part::context& agent, place_finder places)
+    : is_on_(terms.notices),
+      end_after_error_(terms.end_after_error),
+      node_(terms.node_name.empty() ? host_name() : terms.node_name),
+      agent_(agent),
+      places_(std::move(places)),
+      evidence_(agent.strand) {}
+
+ELASTIC_DECL void notice_watch::progressed(const worker_progress& made) {
+  steps_[made.local_rank] = made.total;
+}
+
+ELASTIC_DECL void notice_watch::failing() {
+  is_urgent_ = true;
+  evidence_.set();
+}
+
+ELASTIC_DECL task<void> notice_watch::run() {
+  std::string problem;
+  try {
+    if (is_on_) co_await watch();
+  } catch (const std::exception& failure) {
+    const auto* const ended = dynamic_cast<const asio_system_error*>(&failure);
+    if (ended && ended->code() == asio::error::operation_aborted) throw;
+    problem = failure.what();
+  }
+  // A job must not end because nobody can look at its workers.
+  if (is_on_) agent_.log.warning("the workers are no longer watched for failures: {}", problem);
+  co_await agent_.time->sleep_until(time_point::max());
+}
+
+ELASTIC_DECL task<void> notice_watch::watch() {
+  steps_.clear();
+  recorded_.clear();
+  printed_.clear();
+  unread_.clear();
+  evidence_.reset();
+  is_urgent_ = false;
+  // File systems have coarse clocks.
+  constexpr std::chrono::seconds tolerance(1);
+  began_ = agent_.time->wall_now() - tolerance;
+  error_file_watch files(agent_.strand);
+  const std::vector<agent_part::attempt_worker> workers = agent_.workers();
+  // All are below one folder.
+  const bool may_block = !workers.empty() && may_hang(workers.front().error_file);
+  for (const agent_part::attempt_worker& each : workers) {
+    if (!each.end.empty()) evidence_.set();
+    if (each.error_file.empty() || may_block) continue;
+    files.add(each.local_rank, each.error_file);
+    unread_.insert(each.local_rank);
+    // It may have been written before it was watched.
+    if (std::error_code none; std::filesystem::exists(each.error_file, none)) failing();
+  }
+  co_await race(follow(files), judge());
+}
+
+/// Without the help of the kernel, error files are read when the first other sign is seen.
+ELASTIC_DECL task<void> notice_watch::follow(error_file_watch& files) {
+  if (!files.is_open()) co_await agent_.time->sleep_until(time_point::max());
+  for (;;) {
+    const std::vector<int> ranks = co_await files.written();
+    unread_.insert(ranks.begin(), ranks.end());
+    failing();
+  }
+}
+
+ELASTIC_DECL task<void> notice_watch::judge() {
+  notice_judge judge(end_after_error_, node_);
+  for (;;) {
+    if (judge.wake_at() == time_point::max()) {
+      co_await evidence_.wait();
+    } else {
+      co_await with_deadline(*agent_.time, judge.wake_at(), evidence_.wait());
+    }
+    // Most workers end when all do, and nothing is to be said then.
+    constexpr std::chrono::milliseconds settling(500);
+    if (evidence_.is_set() && !is_urgent_) {
+      co_await agent_.time->sleep_until(deadline_after(agent_.time->now(), settling));
+    }
+    evidence_.reset();
+    is_urgent_ = false;
+    const time_point now = agent_.time->now();
+    const std::vector<worker_signs> signs = co_await look();
+    std::vector<notice> notices = judge.take(signs, now, std::exchange(is_disturbed_, false));
+    for (notice& each : notices) co_await report(std::move(each));
+  }
+}
+
+/// Takes the signs of all workers. Files are read on a separate thread.
+ELASTIC_DECL task<std::vector<worker_signs>> notice_watch::look() {
+  std::vector<worker_signs> signs;
+  std::map<int, std::string> files;
+  for (const agent_part::attempt_worker& each : agent_.workers()) {
+    worker_signs& seen = signs.emplace_back();
+    seen.rank = each.rank;
+    seen.local_rank = each.local_rank;
+    seen.pid = each.pid;
+    seen.step = each.step;
+    seen.step_at = each.step_at;
+    seen.steps = steps_[each.local_rank];
+    seen.heard_at = each.heard_at;
+    seen.output = each.written;
+    if (!each.end.empty()) {
+      seen.ended = {each.end, each.has_succeeded, each.ended_at};
+    } else {
+      read_failure(seen);
+    }
+    if (unread_.contains(each.local_rank)) files[each.local_rank] = each.error_file;
+  }
+  unread_.clear();
+  using findings = std::pair<std::vector<worker_signs>, std::map<int, std::string>>;
+  const std::function<findings()> reading = [signs, files, since = began_] {
+    findings found{signs, {}};
+    const std::size_t share = limits::watched_files / std::max<std::size_t>(signs.size(), 1);
+    for (worker_signs& each : found.first) {
+      if (!each.ended) each.activity = look_at_activity(each.pid, share);
+      // This takes milliseconds on a host with many connections.
+      if (!each.failure || !each.activity) continue;
+      each.activity->sends = has_unsent_data(each.pid, share).value_or(false);
+    }
+    for (const auto& [rank, file] : files) found.second[rank] = reported_exception(file, since);
+    return found;
+  };
+  findings found = co_await run_blocking<findings>(reading);
+  for (const auto& [rank, text] : found.second) note_failure(rank, text);
+  for (worker_signs& each : found.first) {
+    if (!each.ended && recorded_.contains(each.local_rank)) {
+      each.failure = recorded_[each.local_rank];
+    }
+  }
+  co_return std::move(found.first);
+}
+
+ELASTIC_DECL void notice_watch::note_failure(int local_rank, const std::string& text) {
+  if (!text.empty()) recorded_[local_rank] = {text, agent_.time->now()};
+}
+
+/// An exception in the error file counts more than one on stderr, of which it may be the cause.
+ELASTIC_DECL void notice_watch::read_failure(worker_signs& signs) {
+  const auto recorded = recorded_.find(signs.local_rank);
+  if (recorded != recorded_.end()) {
+    signs.failure = recorded->second;
+    return;
+  }
+  std::string text = uncaught_exception(agent_.last_stderr(signs.local_rank));
+  if (text.empty()) {
+    printed_.erase(signs.local_rank);
+    return;
+  }
+  worker_signs::exception& printed = printed_[signs.local_rank];
+  if (printed.text != text) printed = {std::move(text), agent_.time->now()};
+  signs.failure = printed;
+}
+
+ELASTIC_DECL task<void> notice_watch::report(notice said) {
+  if (said.ended) {
+    agent_.end_hung(*said.ended, said.line);
+    co_return;
+  }
+  std::vector<std::string> found;
+  if (places_) {
+    task<std::vector<std::string>> finding = places_(std::move(said.places));
+    found = co_await std::move(finding);
+  }
+  if (found.empty()) found.push_back(said.guess);
+  if (!places_) found.emplace_back("; start with --diagnose to see where");
+  agent_.log.warning("{}{}", said.line, fmt::join(found, ""));
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/diagnosis/detail/round_inspection.ipp ----
 
 namespace elastic::detail {
 
@@ -58227,30 +59943,6 @@ ELASTIC_DECL task<std::optional<std::string>> round_inspection::take_answer(std:
   task<std::string> getting = agents_->get(std::move(key));
   const time_point end = waits ? deadline - rest : deadline;
   co_return co_await with_deadline(*time_, end, std::move(getting));
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/diagnosis/detail/impl/stall_history.ipp ----
-
-namespace elastic::detail {
-
-inline bool is_same_claim(const stall_verdict& left, const stall_verdict& right) {
-  const auto claim = [](const stall_verdict& verdict) {
-    return verdict.cause == stall_verdict::kind::slow ? stall_verdict::kind::behind : verdict.cause;
-  };
-  // Ignores the order: the most important rank comes first, and that may change.
-  return claim(left) == claim(right) && std::is_permutation(left.ranks.begin(), left.ranks.end(),
-                                                            right.ranks.begin(), right.ranks.end());
-}
-
-ELASTIC_DECL bool stall_history::add(const stall_verdict& verdict) {
-  const bool is_known = std::any_of(told_.begin(), told_.end(), [&](const stall_verdict& earlier) {
-    return is_same_claim(earlier, verdict) && earlier.confidence >= verdict.confidence;
-  });
-  if (is_known || told_.size() == most_verdicts) return false;
-  told_.push_back(verdict);
-  return true;
 }
 
 }  // namespace elastic::detail
@@ -58447,17 +60139,25 @@ inline bool is_in_collective(const std::vector<stack_frame>& stack) {
 /// Whether a program is about to end.
 ELASTIC_DECL bool is_in_teardown(const std::vector<stack_frame>& stack);
 
+/// Where the main thread of a rank is: "; it is in data.py:88 read_shard", "; its interpreter does
+/// not end, since wandb holds it, in sync.py:88 finish", "; its main thread waits in the kernel, in
+/// futex_do_wait"; empty if that is not known.
+ELASTIC_DECL std::string place_of(const rank_evidence& rank);
+
 /// Lines of evidence about a rank: its positions, its process, its stack.
 ELASTIC_DECL std::vector<std::string> lines_about(const rank_evidence& rank);
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/diagnosis_part.ipp ----
+// ---- elastic/diagnosis/detail/diagnosis_part.ipp ----
 
 namespace elastic::detail {
 
 ELASTIC_DECL diagnosis_part::diagnosis_part(job_diagnosis terms, agent_part::context agent)
-    : terms_(std::move(terms)), context_(std::move(agent)), has_looked_(context_.strand) {}
+    : terms_(std::move(terms)),
+      context_(std::move(agent)),
+      has_looked_(context_.strand),
+      notices_(terms_, context_, place_finder()) {}
 
 ELASTIC_DECL std::shared_ptr<process_launcher> diagnosis_part::wrap(
     std::shared_ptr<process_launcher> inner) {
@@ -58490,7 +60190,7 @@ ELASTIC_DECL void diagnosis_part::enter_round(const rendezvous_round& round) {
 }
 
 ELASTIC_DECL task<void> diagnosis_part::beside_workers(bool) {
-  co_await race(round_->answer_all(), watch());
+  co_await race(round_->answer_all(), watch(), notices_.run());
 }
 
 // ---- this node's workers ------------------------------------------------------------------------
@@ -58525,11 +60225,14 @@ ELASTIC_DECL task<std::string> diagnosis_part::answer(round_inspection::request 
 }
 
 ELASTIC_DECL auto diagnosis_part::inspect(time_point deadline) -> task<look> {
+  // The workers answer, which is no work of theirs.
+  notices_.disturb();
   std::vector<agent_part::attempt_worker> workers = context_.workers();
   task<std::vector<worker_inspection>> inspecting =
       workers_->inspect(std::move(workers), deadline);
   look seen;
   seen.found = co_await std::move(inspecting);
+  notices_.disturb();
   seen.ranks = ranks_of(seen.found, context_.time->now(), context_.time->wall_now());
   co_return seen;
 }
@@ -58556,6 +60259,24 @@ ELASTIC_DECL auto diagnosis_part::inspect_twice(time_point deadline) -> task<loo
   look after = co_await inspect(deadline);
   compare_looks(before.ranks, after.ranks);
   co_return after;
+}
+
+ELASTIC_DECL notice_watch::place_finder diagnosis_part::place_finder() {
+  if (!terms_.opens_workers) return nullptr;
+  return [this](std::vector<int> local_ranks) { return find_places(std::move(local_ranks)); };
+}
+
+ELASTIC_DECL task<std::vector<std::string>> diagnosis_part::find_places(
+    std::vector<int> local_ranks) {
+  const look seen = co_await inspect(context_.time->now() + limits::inspection_time);
+  std::vector<std::string> places;
+  for (const inspected_rank& each : seen.ranks) {
+    const bool is_wanted = std::find(local_ranks.begin(), local_ranks.end(),
+                                     each.evidence.local_rank) != local_ranks.end();
+    std::string place = is_wanted ? place_of(each.evidence) : std::string();
+    if (!place.empty()) places.push_back(std::move(place));
+  }
+  co_return places;
 }
 
 ELASTIC_DECL void diagnosis_part::end_rank(int rank, const std::string& reason) {
@@ -58601,6 +60322,7 @@ ELASTIC_DECL task<stall_verdict> diagnosis_part::judge(question asked) {
 }
 
 ELASTIC_DECL void diagnosis_part::progressed(const worker_progress& made) {
+  notices_.progressed(made);
   if (!made.is_new) return;
   if (made.step > step_) {
     step_ = made.step;
@@ -58779,11 +60501,29 @@ struct planned_restart {
 
 /// Decides whether healthy workers continue for a while, so that they can restart without repeating
 /// their imports. Pure.
-ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view);
+inline planned_restart plan_restart(const planned_restart_view& view) {
+  const auto at_once = [](std::string reason) {
+    return planned_restart{duration::zero(), std::move(reason)};
+  };
+  if (view.why == rendezvous_change::cause::worker_failed) return at_once("workers have failed");
+  if (view.is_pause) return at_once("the job pauses");
+  if (view.grace < duration::max()) return at_once("the others may continue without this node");
+  if (view.obstacle) {
+    return at_once("there are to be no standbys: " + *view.obstacle);
+  }
+  if (view.cold == 0) return at_once("every worker has a standby");
+  const std::string missing =
+      fmt::format("{} of them {} no standby yet", view.cold, view.cold == 1 ? "has" : "have");
+  // Workers whose peers are gone may be blocked, so the wait is short.
+  if (view.why == rendezvous_change::cause::node_lost) {
+    return {planned_restart::patience_lost, missing};
+  }
+  return {planned_restart::patience, missing};
+}
 
 }  // namespace elastic::detail
 
-// ---- elastic/python/detail/impl/standby_part.ipp ----
+// ---- elastic/python/detail/standby_part.ipp ----
 
 namespace elastic::detail {
 
@@ -58797,9 +60537,11 @@ ELASTIC_DECL std::shared_ptr<process_launcher> standby_part::wrap(
   services.launcher = std::move(inner);
   services.time = context_.time;
   services.log = context_.log;
+  services.replaces_processes = context_.replaces_workers;
   standbys_ =
       new_shared<standby_set>(context_.strand, terms_, std::move(services));
   standbys_->on_end(context_.process_ended);
+  standbys_->on_change([this](const standby_set::counts& pool) { record(pool); });
   return standbys_;
 }
 
@@ -58832,21 +60574,50 @@ ELASTIC_DECL task<void> standby_part::prepare_attempt() {
     co_await context_.time->sleep_until(deadline_after(now, standby_plan::meeting_patience));
   }
   if (!has_begun_) standbys_->expect(context_.first_workers());
-  co_await standbys_->make_ahead();
+  if (do_workers_run()) {
+    standbys_->hurry();
+    co_await standbys_->keep_warm(true);
+  } else {
+    co_await standbys_->make_ahead();
+  }
+}
+
+/// Whether workers have outlived their round.
+ELASTIC_DECL bool standby_part::do_workers_run() const {
+  const std::vector<attempt_worker> workers = context_.workers();
+  return std::any_of(workers.begin(), workers.end(),
+                     [](const attempt_worker& each) { return each.end.empty(); });
 }
 
 ELASTIC_DECL void standby_part::begin_attempt(const rendezvous_round&) {
   has_begun_ = true;
+  stepped_.clear();
   standbys_->begin_attempt();
 }
 
 ELASTIC_DECL void standby_part::begin_replacement(const rendezvous_round&) {
   has_begun_ = true;
+  stepped_.clear();
   standbys_->begin_replacement();
 }
 
 ELASTIC_DECL std::optional<worker_starts> standby_part::starts() const {
   return standbys_->starts();
+}
+
+ELASTIC_DECL void standby_part::progressed(const worker_progress& made) {
+  const bool is_new = stepped_.insert(made.local_rank).second;
+  const auto workers = static_cast<std::size_t>(context_.local_world_size);
+  if (is_new && stepped_.size() == workers) standbys_->note_steps();
+}
+
+ELASTIC_DECL void standby_part::record(const standby_set::counts& pool) {
+  job_event event;
+  event.kind = job_event::type::standbys_changed;
+  event.count = static_cast<std::int64_t>(pool.ready);
+  event.making = static_cast<std::int64_t>(pool.making);
+  event.bytes = static_cast<std::int64_t>(pool.bytes);
+  context_.journal->record(std::move(event));
 }
 
 ELASTIC_DECL task<void> standby_part::beside_workers(bool may_restart) {
@@ -58943,7 +60714,7 @@ ELASTIC_DECL option_type log_size_type();
 
 }  // namespace elastic::detail
 
-// ---- elastic/cli/detail/impl/option_row.ipp ----
+// ---- elastic/cli/detail/option_row.ipp ----
 
 namespace elastic::detail {
 
@@ -58997,6 +60768,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--nproc-per-node",
        .value = "N",
        .heading = heading_workers,
+       .scope = option_scope::world,
        .help = "Number of workers on this node: a number, cpu (one for each processor), gpu (one "
                "for each GPU) or auto (gpu if there is one, else cpu). GPUs are counted by their "
                "device files and CUDA_VISIBLE_DEVICES.",
@@ -59004,21 +60776,25 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--role",
        .value = "NAME",
        .heading = heading_workers,
+       .instead = "each role has the name of its table in the file",
        .help = "Name of the workers' role, used in ROLE_NAME, line prefixes, events and metrics.",
        .type = text_type(in_job(&launch_config::workers, &worker_spec::role))},
       {.names = "-m,--module",
        .value = nullptr,
        .heading = heading_workers,
+       .instead = "the file has the command of each role",
        .help = "Run the script as a module, like python -m.",
        .type = flag_type([](option_target& target) -> bool& { return target.module; })},
       {.names = "--no-python",
        .value = nullptr,
        .heading = heading_workers,
+       .instead = "the file has the command of each role",
        .help = "Run the script directly, without Python. It is looked up in PATH.",
        .type = flag_type([](option_target& target) -> bool& { return target.no_python; })},
       {.names = "--run-path",
        .value = nullptr,
        .heading = heading_workers,
+       .instead = "the file has the command of each role",
        .help = "Run the script with Python even if --no-python is given. Same as the default: "
                "every worker is a separate Python process (python -u script); none runs inside "
                "elasticrun.",
@@ -59026,6 +60802,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--env",
        .value = "NAME=VALUE",
        .heading = heading_workers,
+       .scope = option_scope::role,
        .help = "Set a variable in the environment of the workers. ${local_rank}, ${rank}, "
                "${local_world_size}, ${world_size}, ${node_rank}, ${master_addr}, ${master_port} "
                "and ${role_name} in the value are replaced for each worker. May be given several "
@@ -59037,6 +60814,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--wire",
        .value = "NAMES",
        .heading = heading_workers,
+       .scope = option_scope::world,
        .help = "Also give the workers what other libraries need to find each other, separated by "
                "commas: jax (jax.distributed.initialize() without arguments), mpi (PMI-1, for "
                "MPICH and its relatives) or tf (TF_CONFIG). Needed on all nodes; jax and mpi "
@@ -59047,6 +60825,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--wrap",
        .value = "COMMAND",
        .heading = heading_workers,
+       .scope = option_scope::role,
        .help = "Run each worker under this command of the shell, such as 'nsys profile -o "
                "r${rank}'; the program and its arguments are added to it. Fields as for --env.",
        .type = wrap_type(),
@@ -59055,6 +60834,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--wrap-ranks",
        .value = "RANKS",
        .heading = heading_workers,
+       .scope = option_scope::role,
        .help = "Only these ranks run under the command of --wrap, such as 0,8-15.",
        .type = wrap_ranks_type(),
        .default_text = "all",
@@ -59080,12 +60860,14 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--virtual-local-rank",
        .value = nullptr,
        .heading = heading_workers,
+       .scope = option_scope::role,
        .help = "Show each worker only its own GPU: LOCAL_RANK is 0 and CUDA_VISIBLE_DEVICES has "
                "one entry, as has HIP_VISIBLE_DEVICES if it is set.",
        .type = flag_type(in_job(&launch_config::workers, &worker_spec::virtual_local_rank))},
       {.names = "--numa-binding",
        .value = "KIND",
        .heading = heading_workers,
+       .scope = option_scope::role,
        .help = "Bind each worker to processors: node (the NUMA node of its GPU, or of its share "
                "of the nodes), socket, exclusive (cores of that node that no other worker uses), "
                "core-complex (cores that share a cache).",
@@ -59099,6 +60881,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--cpu-affinity",
        .value = "LISTS",
        .heading = heading_workers,
+       .scope = option_scope::role,
        .help = "Bind workers to these processors by local rank: lists separated by colons, such "
                "as 0-3:4-7.",
        .type = affinity_type(),
@@ -59131,6 +60914,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--standalone",
        .value = nullptr,
        .heading = heading_nodes,
+       .scope = option_scope::job,
        .help = "Run a job of one node, with a fresh run id and without an address or port to "
                "agree on. Any number of such jobs can run on one machine. --rdzv-backend, "
                "--rdzv-endpoint and --rdzv-id are ignored. This is also the default for a job of "
@@ -59139,6 +60923,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--nnodes",
        .value = "N|MIN:MAX|N,N,...",
        .heading = heading_nodes,
+       .scope = option_scope::world,
        .help = "Number of nodes, or the range within which the job may run. With a range, the "
                "first round waits 30 s for further nodes once it has MIN (--rdzv-conf "
                "last_call_timeout); later rounds begin as soon as all remaining and waiting nodes "
@@ -59148,6 +60933,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--scale-up-delay",
        .value = "SECONDS",
        .heading = heading_nodes,
+       .scope = option_scope::job,
        .help = "How long a node that joins a running job, and could make it larger, stands by "
                "before the workers are stopped for it, so that further nodes can join at the same "
                "time. 0: no delay. For c10d, etcd-v3 and file; the value of the node that serves "
@@ -59158,6 +60944,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--rdzv-backend",
        .value = "NAME",
        .heading = heading_nodes,
+       .scope = option_scope::job,
        .help = "How nodes meet: static (ranks given by --node-rank, the node of rank 0 at "
                "--master-addr), c10d (at a server that the node at --rdzv-endpoint hosts; nodes "
                "may join and leave, and wait for a lost server for 60 s or for --rdzv-conf "
@@ -59170,6 +60957,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--rdzv-endpoint",
        .value = "HOST[:PORT]",
        .heading = heading_nodes,
+       .scope = option_scope::job,
        .help = "Where nodes meet. For etcd: HOST[:PORT] of one or more members, separated by "
                "commas. For file: a directory. For c10d: one host, or several separated by "
                "commas; with several, the job continues as long as more than half of them are "
@@ -59180,17 +60968,20 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--rdzv-id",
        .value = "ID",
        .heading = heading_nodes,
+       .instead = "the job's name is its run id: set name in the file, or use --set name=NAME",
        .help = "Name of the job: nodes with the same id meet. Workers see it as "
                "TORCHELASTIC_RUN_ID.",
        .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::run_id))},
       {.names = "--rdzv-conf",
        .value = "KEY=VALUE,...",
        .heading = heading_nodes,
+       .scope = option_scope::job,
        .help = "Further settings of the rendezvous backend.",
        .type = settings_type()},
       {.names = "--node-rank",
        .value = "RANK",
        .heading = heading_nodes,
+       .instead = "with a job file, the rendezvous assigns node ranks: use c10d, etcd or file",
        .help = "Rank of this node, for the backend static only.",
        .type =
            number_type<int>(0, limits::nodes - 1,
@@ -59198,16 +60989,19 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--master-addr",
        .value = "HOST",
        .heading = heading_nodes,
+       .instead = "with a job file, nodes meet by c10d, etcd or file: use --rdzv-endpoint",
        .help = "Address at which the node of rank 0 serves, for the backend static only.",
        .type = host_type(in_job(&launch_config::master_addr))},
       {.names = "--master-port",
        .value = "PORT",
        .heading = heading_nodes,
+       .instead = "with a job file, nodes meet by c10d, etcd or file: use --rdzv-endpoint",
        .help = "Port at which the node of rank 0 serves, for the backend static only.",
        .type = number_type<std::uint16_t>(0, 65535, in_job(&launch_config::master_port))},
       {.names = "--local-addr",
        .value = "ADDRESS",
        .heading = heading_nodes,
+       .scope = option_scope::job,
        .help = "Address of this node that workers and other nodes use, for backends such as c10d: "
                "an address, an interface such as ib0, or a network such as 10.1.0.0/16 in which "
                "this host has one address.",
@@ -59217,6 +61011,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--max-restarts",
        .value = "N",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "How often the workers may be restarted after a failure. All workers restart "
                "together, unless --on-failure says otherwise.",
        .type = number_type<int>(0, std::numeric_limits<int>::max(),
@@ -59224,6 +61019,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--restart-delay",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "How long to wait before a restart. The wait doubles before each further restart, "
                "up to --restart-delay-max. 0: no wait.",
        .type = seconds_type(in_restart(&restart_terms::delay)),
@@ -59231,12 +61027,14 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--restart-delay-max",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "The longest wait before a restart.",
        .type = seconds_type(in_restart(&restart_terms::delay_max)),
        .is_own = true},
       {.names = "--restart-healthy-uptime",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "If the workers ran for at least this long, the wait after their failure is "
                "--restart-delay again.",
        .type = seconds_type(in_restart(&restart_terms::healthy_uptime)),
@@ -59244,12 +61042,14 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--restart-window",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "Count only the failures of the last SECONDS against --max-restarts. 0: count all.",
        .type = seconds_type(in_restart(&restart_terms::window)),
        .is_own = true},
       {.names = "--restart-while-progress",
        .value = "N",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "Do not restart after N failures in a row without a new step, as reported over the "
                "control channel; the exit code is then 93. 0: ignore progress.",
        .type = number_type<int>(0, std::numeric_limits<int>::max(),
@@ -59258,6 +61058,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--restart-never-after",
        .value = "ENDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "Do not restart after these ends of a worker: exit codes and signals, such as "
                "93,SIGABRT.",
        .type = ends_type(in_restart(&restart_terms::never_after)),
@@ -59266,6 +61067,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--restart-only-after",
        .value = "ENDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "Restart only after these ends of a worker: exit codes and signals.",
        .type = ends_type(in_restart(&restart_terms::only_after)),
        .default_text = "any",
@@ -59273,7 +61075,8 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--warm-standby",
        .value = nullptr,
        .heading = heading_failure,
-       .help = "Keep for each worker a Python interpreter that has already imported its modules, "
+       .scope = option_scope::python,
+       .help = "Keep Python interpreters that have already imported the modules of the workers, "
                "so that the script begins at once after a failure. It takes the memory of these "
                "interpreters.",
        .type = flag_type(in_config(&program_config::keeps_standbys)),
@@ -59281,22 +61084,36 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--preload",
        .value = "MODULES|auto",
        .heading = heading_failure,
+       .scope = option_scope::python,
        .help = "Modules that these interpreters import, such as torch,pandas. auto: the installed "
                "modules that the script imports first, and those parts of them that workers have "
                "imported later.",
        .type = modules_type(),
        .default_text = "auto",
        .is_own = true},
+      {.names = "--standbys",
+       .value = "K",
+       .heading = heading_failure,
+       .scope = option_scope::python,
+       .help = "How many of these interpreters there are on each node while workers run, at most "
+               "one for each worker. Each serves any worker of the node if it can.",
+       .type = number_type<std::size_t>(1, std::numeric_limits<int>::max(),
+                                        in_config(&program_config::standby, &warm_standby::count)),
+       .default_text = "one for each worker; 1 with --on-failure replace",
+       .is_own = true},
       {.names = "--standby-delay",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::python,
        .help = "How long after the start of the workers these interpreters are started, one by "
-               "one.",
+               "one, unless all workers report a step before.",
        .type = seconds_type(in_config(&program_config::standby, &warm_standby::delay)),
        .is_own = true},
       {.names = "--on-failure",
        .value = "restart|replace",
        .heading = heading_failure,
+       .instead = "each role has its own policy: set on_failure in the file, or use --set "
+                  "ROLE.on_failure=POLICY",
        .help = "What happens to the other workers if one fails, or a node joins or leaves: "
                "restart restarts all; with replace, those that can rejoin (elasticrun.survive) "
                "keep their processes.",
@@ -59307,6 +61124,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--rejoin-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::world,
        .help = "With --on-failure replace: how long a worker may take to leave its epoch. After "
                "that, all workers restart.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::rejoin_timeout)),
@@ -59314,6 +61132,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--shutdown-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "How long workers may take to end after SIGTERM, or the signal that elasticrun "
                "got, before they are killed.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::shutdown_timeout)),
@@ -59321,6 +61140,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--linger",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "How long processes that a worker has left behind may take to end by themselves "
                "before they are killed, such as a logger that writes its last lines. 0: only "
                "helpers that unlink shared memory get time.",
@@ -59331,6 +61151,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--signal-scope",
        .value = "worker|group",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "Whom the signal that stops the workers reaches: worker, each worker alone, so that "
                "its data loaders work on while it saves (what it has started gets the signal "
                "after half of --shutdown-timeout); or group, at once all that it has started, "
@@ -59342,6 +61163,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--exit-barrier-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::world,
        .help = "How long a node whose workers have succeeded waits for the workers of the other "
                "nodes before it leaves.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::exit_barrier_timeout)),
@@ -59349,6 +61171,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--signals-to-handle",
        .value = "SIGNALS",
        .heading = heading_failure,
+       .scope = option_scope::job,
        .help = "Signals that stop the job and are passed on to the workers, such as "
                "SIGTERM,SIGINT.",
        .type = with_words(signals_type(in_job(&launch_config::signals, &signal_plan::stop)),
@@ -59357,6 +61180,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--forward-signals",
        .value = "SIGNALS",
        .heading = heading_failure,
+       .scope = option_scope::job,
        .help = "Signals that are passed on to the workers while the job runs, such as "
                "SIGUSR1,SIGUSR2.",
        .type = with_words(signals_type(in_job(&launch_config::signals, &signal_plan::forward)),
@@ -59366,6 +61190,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--preempt-grace",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "On SIGTERM, how long workers that use the control channel (ELASTIC_CONTROL) may "
                "take to save a checkpoint before they are told to end. 0: do not ask them.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::preempt_grace)),
@@ -59373,6 +61198,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--preempt-signal",
        .value = "SIGNAL",
        .heading = heading_failure,
+       .scope = option_scope::job,
        .help = "A signal that acts as SIGTERM, such as SIGUSR1, which schedulers can send in "
                "advance. Workers start with it ignored.",
        .type = with_words(signals_type(in_job(&launch_config::signals, &signal_plan::preempt)),
@@ -59382,6 +61208,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--drain-file",
        .value = "PATH",
        .heading = heading_failure,
+       .scope = option_scope::job,
        .help = "When this file appears or exists, this node leaves the job as on SIGTERM. Its "
                "text is the reason. Its directory must exist, on this host.",
        .type = text_type(in_config(&program_config::program, &program_options::drain_file)),
@@ -59390,6 +61217,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--exclude-for",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::job,
        .help = "How long this node stays out of the job after it was called bad by a worker or "
                "its check, or was drained. An agent that is started again there waits; if there "
                "are too few nodes without it, it is readmitted. At most 30 days; 0: it is not "
@@ -59400,6 +61228,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--node-name",
        .value = "NAME",
        .heading = heading_failure,
+       .scope = option_scope::job,
        .help = "Name of this node, used in logs, lists of nodes, the journal and the status page.",
        .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::node_name)),
        .default_text = "the host's name",
@@ -59407,6 +61236,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--node-check",
        .value = "COMMAND",
        .heading = heading_failure,
+       .scope = option_scope::world,
        .help = "Run /bin/sh -c COMMAND before this node takes part in the job and before each "
                "restart. If it fails, the node leaves the job.",
        .type = command_type(
@@ -59416,6 +61246,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--node-check-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::world,
        .help = "How long the check may take. After that it is killed and counts as failed.",
        .type = bounded_seconds_type(
            limits::shell_command_timeout,
@@ -59424,6 +61255,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--heartbeat-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "Kill a worker as hung if it has sent a heartbeat over the control channel and "
                "sends no further one for this long. 0: never.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::liveness,
@@ -59432,6 +61264,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--first-heartbeat-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "The same for the time from a worker's start to its first heartbeat. 0: never.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::liveness,
                                    &liveness_settings::first_heartbeat_timeout)),
@@ -59439,6 +61272,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--learn-timeouts",
        .value = "FACTOR",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "If no time-out is set for heartbeats or a section of work, use the longest time "
                "observed times this factor. 0: do not learn.",
        .type = factor_type(),
@@ -59451,9 +61285,19 @@ inline std::vector<option_row> make_option_rows() {
                "stopped. It only reports them. --status includes it.",
        .type = flag_type([](option_target& target) -> bool& { return target.watch_workers; }),
        .is_own = true},
+      {.names = "--end-after-error",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .scope = option_scope::world,
+       .help = "Kill a worker as hung if it has reported an exception, does not end, and has done "
+               "nothing at all for this long: no step, output or heartbeat, and neither computing "
+               "nor reading or writing. 0: never.",
+       .type = seconds_type(in_config(&program_config::diagnosis, &job_diagnosis::end_after_error)),
+       .is_own = true},
       {.names = "--hang-hook",
        .value = "COMMAND",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "Run /bin/sh -c COMMAND for each hung worker before any worker is killed because "
                "of it, to collect its stack. ELASTIC_HUNG_RANK, _LOCAL_RANK, _PID, _REASON, "
                "_VERDICT and _LOG_DIR are in its environment.",
@@ -59464,6 +61308,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--hang-hook-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "How long these commands together may take before they are killed.",
        .type = bounded_seconds_type(
            limits::shell_command_timeout,
@@ -59472,6 +61317,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--diagnose",
        .value = nullptr,
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "When the job stalls, or before hung workers are killed, find out which rank the "
                "others wait for, and where it is, from PyTorch's flight recorder (2.13 or later) "
                "and the stacks of Python workers.",
@@ -59480,6 +61326,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--stall-after",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::world,
        .help = "With --diagnose: how long the job must make no progress before it is diagnosed.",
        .type = stall_time_type(),
        .default_text = "30, or 5 times the longest step",
@@ -59487,6 +61334,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--on-stall",
        .value = "POLICY",
        .heading = heading_failure,
+       .scope = option_scope::world,
        .help = "What to do after a stall: warn; restart, which kills the rank that the others "
                "certainly wait for; or replace, the same with --on-failure replace.",
        .type = choice_type<job_diagnosis::policy>(
@@ -59498,6 +61346,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--guard",
        .value = "POLICY",
        .heading = heading_failure,
+       .scope = option_scope::job,
        .help = "Whether each worker has a guard process, which kills everything that the worker "
                "leaves behind, daemons included, even if elasticrun is killed: required, "
                "best-effort (if guards are not possible, a warning says what is lost) or none.",
@@ -59509,6 +61358,9 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--chaos",
        .value = "PLAN",
        .heading = heading_failure,
+       .scope = option_scope::role,
+       .instead = "its ranks are those of one role: set chaos in the table of that role, or use "
+                  "--set ROLE.chaos=PLAN",
        .help = "Inject faults to test recovery, separated by commas: kill=rank:3@20s (20 s after "
                "the workers started), stop=rank:2@10s+5s (for 5 s), slow=rank:0@10s+1m (at a "
                "tenth of its speed), kill=node:1@2m (the agent, too), cut=node:1@30s+10s (the "
@@ -59528,6 +61380,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "-r,--redirects",
        .value = "STREAMS",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "Write streams to files instead of the console: 0 (none), 1 (stdout), 2 (stderr), "
                "3 (both), or by local rank, such as 0:3,1:0.",
        .type = with_words(streams_type(in_job(&launch_config::workers, &worker_spec::redirects)),
@@ -59535,6 +61388,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "-t,--tee",
        .value = "STREAMS",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "Write streams to files and, with a prefix before each line, to the console. Same "
                "values as --redirects.",
        .type = with_words(streams_type(in_job(&launch_config::workers, &worker_spec::tee)),
@@ -59542,6 +61396,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--log-line-prefix-template",
        .value = "TEXT",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "The prefix of teed lines, with ${role_name}, ${rank}, ${local_rank}, ${pid}, "
                "${hostname} and ${time}.",
        .type = line_prefix_type(),
@@ -59550,6 +61405,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--log-format",
        .value = "FORMAT",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "How output is shown: text, or json, which shows each line, teed or not, as an "
                "object with time, host, role, rank, local_rank, attempt, stream and text. Log "
                "files are not changed.",
@@ -59560,6 +61416,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--merge-output",
        .value = nullptr,
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "Show a line that several workers of this node write within 0.3 s once, as "
                "[default0-7,9]:text. Log files are not changed.",
        .type = flag_type(in_config(&program_config::merges_output)),
@@ -59567,6 +61424,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--local-ranks-filter",
        .value = "RANKS",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "Show only the output of these local ranks, such as 0,1. Log files are not "
                "filtered.",
        .type = ranks_type(),
@@ -59574,6 +61432,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--duplicate-stdout-filters",
        .value = "TEXTS",
        .heading = heading_output,
+       .scope = option_scope::world,
        .help = "Also write each line of any worker's stdout that contains one of these texts, "
                "such as loss,error, to filtered_stdout.log in the attempt's log directory, with "
                "its prefix. Write a comma in a text twice.",
@@ -59582,12 +61441,14 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--duplicate-stderr-filters",
        .value = "TEXTS",
        .heading = heading_output,
+       .scope = option_scope::world,
        .help = "The same for stderr and filtered_stderr.log.",
        .type = texts_type(in_logs(&log_options::duplicate_stderr_filters)),
        .default_text = "none"},
       {.names = "--log-max-size",
        .value = "SIZE",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "Rotate a log file at this size, such as 500k, 100M or 2G: stdout.log.1 is the "
                "previous file. Redirected output then passes through elasticrun.",
        .type = log_size_type(),
@@ -59596,6 +61457,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--log-max-files",
        .value = "N",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "How many files of a log to keep, including the current one.",
        .type = number_type<int>(1, limits::log_files,
                                 in_logs(&log_options::rotation, &log_file::rotation::max_files)),
@@ -59611,6 +61473,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--trace",
        .value = "FILE",
        .heading = heading_output,
+       .scope = option_scope::job,
        .help = "Write what this node's agent and workers did to this file, as a Chrome trace for "
                "Perfetto. It is readable at any time, even if elasticrun was killed.",
        .type = text_type(in_config(&program_config::program, &program_options::trace)),
@@ -59619,6 +61482,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--logs-specs",
        .value = "NAME",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "Name of the component that decides where output goes. default follows the options "
                "above; programs that embed the library can add others.",
        .type = text_type(in_job(&launch_config::logs_specs))},
@@ -59632,6 +61496,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--status",
        .value = "ADDRESS",
        .heading = heading_output,
+       .scope = option_scope::job,
        .help = "Serve the status of the job over HTTP (a page, JSON, metrics and probes), at "
                "[ADDRESS:]PORT (without ADDRESS for this host only, otherwise with a token) or at "
                "a Unix socket, unix:PATH, which also takes commands. 'elasticrun status ADDRESS' "
@@ -59642,6 +61507,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--status-token-file",
        .value = "FILE",
        .heading = heading_output,
+       .scope = option_scope::job,
        .help = "File with the token that clients of --status on other hosts need, readable only "
                "by this user. Without it, a token is generated and printed if --status is open to "
                "other hosts.",
@@ -59651,16 +61517,19 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--event-log-handler",
        .value = "NAME",
        .heading = heading_output,
+       .scope = option_scope::job,
        .help = "Where events go: null (nowhere) or console (JSON lines on stderr).",
        .type = text_type(in_job(&launch_config::event_log_handler))},
       {.names = "--monitor-interval",
        .value = "SECONDS",
        .heading = heading_ignored,
+       .scope = option_scope::world,
        .help = "elasticrun does not poll its workers: it is told of an exit when it happens.",
        .type = interval_type()},
       {.names = "--start-method",
        .value = "METHOD",
        .heading = heading_ignored,
+       .instead = "elasticrun starts each worker as a process of its own",
        .help = "How torchrun starts functions: spawn, fork or forkserver. A script always runs in "
                "a new process.",
        .type = ignored_choice_type({"spawn", "fork", "forkserver"})},
@@ -59708,7 +61577,7 @@ ELASTIC_DECL const option_row& option_named(std::string_view long_name) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/cli/detail/impl/option_scan.ipp ----
+// ---- elastic/cli/detail/option_scan.ipp ----
 
 namespace elastic::detail {
 
@@ -59758,7 +61627,7 @@ inline constexpr foreign_option foreign_options[] = {
     {"--bind-core-list", "use --cpu-affinity"},
 };
 
-/// What to say of names that other launchers have or had; empty: nothing.
+/// A hint about names that other launchers have or had; empty: none.
 inline std::string_view hint_for(std::string_view name) {
   for (const foreign_option& option : foreign_options) {
     if (option.name == name) return option.hint;
@@ -59925,7 +61794,7 @@ ELASTIC_DECL scanned_arguments scan_options(const std::vector<std::string>& argu
 
 }  // namespace elastic::detail
 
-// ---- elastic/cli/detail/impl/given_options.ipp ----
+// ---- elastic/cli/detail/given_options.ipp ----
 
 namespace elastic::detail {
 
@@ -60008,7 +61877,7 @@ ELASTIC_DECL std::vector<std::string> misspelt_variables(const environment_map& 
 
 }  // namespace elastic::detail
 
-// ---- elastic/cli/detail/impl/option_checks.ipp ----
+// ---- elastic/cli/detail/option_checks.ipp ----
 
 namespace elastic::detail {
 
@@ -60182,7 +62051,7 @@ inline void check_standby(const given_options& options, const option_target& tar
     if (!target.no_python || target.run_path) return;
     refuse_options("--warm-standby and --no-python exclude each other: only Python has standbys");
   }
-  for (const char* name : {"--preload", "--standby-delay"}) {
+  for (const char* name : {"--preload", "--standbys", "--standby-delay"}) {
     const auto value = options.find(name);
     if (value) refuse_options(fmt::format("{} is allowed only with --warm-standby", value->source));
   }
@@ -60302,7 +62171,7 @@ ELASTIC_DECL void check_output(const given_options& options, const program_confi
   }
 }
 
-/// With a job file it is the file that says what runs.
+/// Refuses a script beside a job file, which names the script of each role.
 inline void check_job_file(const given_options& options, const std::vector<std::string>& operands,
                            const program_config& config) {
   const char* const companions[] = {"--set", "--print-job"};
@@ -60358,7 +62227,7 @@ ELASTIC_DECL void settle_program(const given_options& options,
 
 }  // namespace elastic::detail
 
-// ---- elastic/cli/detail/impl/option_documents.ipp ----
+// ---- elastic/cli/detail/option_documents.ipp ----
 
 #include <fmt/ranges.h>
 
@@ -60379,7 +62248,7 @@ inline std::string escaped(std::string_view text, std::string_view letters) {
   return result;
 }
 
-/// As one word of a shell.
+/// A text as one word of a shell.
 inline std::string shell_word(std::string_view text) {
   std::string word = "'";
   for (const char letter : text) word += letter == '\'' ? "'\\''" : std::string(1, letter);
@@ -60632,7 +62501,7 @@ ELASTIC_DECL std::string man_page(const std::vector<command_line_facts::command>
 
 }  // namespace elastic::detail
 
-// ---- elastic/cli/detail/impl/option_help.ipp ----
+// ---- elastic/cli/detail/option_help.ipp ----
 
 namespace elastic::detail {
 
@@ -60761,9 +62630,8 @@ ELASTIC_DECL std::string help_text(const command_line_facts& facts) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/cli/detail/impl/option_types.ipp ----
+// ---- elastic/cli/detail/option_types.ipp ----
 
-#include <charconv>
 #include <cmath>
 
 #include <fmt/ranges.h>
@@ -60982,9 +62850,7 @@ ELASTIC_DECL std::vector<std::string> parse_slurm_hosts(std::string_view list);
 
 }  // namespace elastic::detail
 
-// ---- elastic/cli/detail/impl/slurm_step.ipp ----
-
-#include <charconv>
+// ---- elastic/cli/detail/slurm_step.ipp ----
 
 #include <fmt/ranges.h>
 
@@ -61079,7 +62945,7 @@ class slurm_adopter {
     }
   }
 
-  /// What is the same on all nodes is said by the first task alone.
+  /// Notes a fact that is the same on all nodes: only the first task logs it.
   template <class... Values>
   void warn_once(fmt::format_string<Values...> format, Values&&... values) {
     if (variable("SLURM_PROCID") == "0") warn(format, std::forward<Values>(values)...);
@@ -61163,9 +63029,8 @@ ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_
 
 }  // namespace elastic::detail
 
-// ---- elastic/cli/detail/impl/device_listing.ipp ----
+// ---- elastic/cli/detail/device_listing.ipp ----
 
-#include <charconv>
 #include <fstream>
 
 namespace elastic::detail {
@@ -61187,7 +63052,7 @@ inline int leading_index(std::string_view entry) {
   return index;
 }
 
-/// How many of `count` devices are left by a list such as that of CUDA_VISIBLE_DEVICES: indices,
+/// The number of devices that a list such as CUDA_VISIBLE_DEVICES leaves of `count`: indices,
 /// or identifiers ("GPU-…" or "MIG-…"), as the first entry is. As the driver reads it, the list
 /// ends before the first entry that names no device, and a repeated entry makes all of it void.
 inline int visible_count(int count, std::string_view list) {
@@ -61265,214 +63130,311 @@ ELASTIC_DECL device_listing list_devices() {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/net/detail/impl/http_response_parser.ipp ----
+// ---- elastic/net/detail/http_parser.ipp ----
 
-#include <charconv>
+#include <iterator>
 
 namespace elastic::detail {
 
-ELASTIC_DECL http_response_parser::http_response_parser(std::size_t body_bound)
-    : body_bound_(body_bound) {}
-
-ELASTIC_DECL void http_response_parser::feed(std::string_view bytes) {
-  while (!bytes.empty()) {
-    switch (state_) {
-      case state::line: read_line(bytes); break;
-      case state::counted:
-      case state::chunk: read_counted(bytes); break;
-      case state::until_end:
-        keep(bytes);
-        bytes = {};
-        break;
-      case state::complete: refuse("there are bytes behind its end"); break;
-    }
-  }
+/// The letters of a method and of the name of a header.
+inline bool is_http_token(std::string_view text) {
+  constexpr std::string_view others = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char letter) {
+    return (letter >= '0' && letter <= '9') || (letter >= 'A' && letter <= 'Z') ||
+           (letter >= 'a' && letter <= 'z') || others.find(letter) != std::string_view::npos;
+  });
 }
 
-ELASTIC_DECL void http_response_parser::end() {
-  if (state_ == state::until_end) state_ = state::complete;
-  if (state_ != state::complete) refuse("it ends in the middle");
+/// Headers of a request of which a second one would leave open which counts.
+inline bool is_single_header(std::string_view name) {
+  constexpr std::string_view names[] = {
+      "authorization", "connection",    "content-length", "cookie",         "expect",
+      "host",          "last-event-id", "origin",         "sec-fetch-site", "transfer-encoding"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-ELASTIC_DECL std::string http_response_parser::header(const std::string& name) const {
-  const auto entry = headers_.find(name);
-  return entry == headers_.end() ? std::string() : entry->second;
+inline bool is_field_value(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char letter) {
+    const auto code = static_cast<unsigned char>(letter);
+    return code == '\t' || (code >= ' ' && code != 0x7f);
+  });
 }
 
-ELASTIC_DECL std::string http_response_parser::take_body() {
-  return std::exchange(body_, std::string());
+inline std::string_view without_blanks(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-ELASTIC_DECL void http_response_parser::refuse(const std::string& why) {
-  throw error(errc::protocol_violation, "the answer is not valid HTTP/1.1: " + why);
+/// The beginning of a line from outside, for a message.
+inline std::string shown_beginning(std::string_view line) {
+  while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+  return printable_text(line.substr(0, 60));
 }
 
-ELASTIC_DECL void http_response_parser::refuse_length(const std::string& why) {
-  throw error(errc::protocol_violation, "the answer is too long: " + why);
-}
-
-ELASTIC_DECL std::string http_response_parser::shown(std::string_view text) {
-  constexpr std::size_t most = 60;
-  std::string result(text.substr(0, most));
+ELASTIC_DECL std::string http_lower_case(std::string_view text) {
+  std::string result(text);
   for (char& letter : result) {
-    if (letter < ' ' || letter > '~') letter = '?';
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
   }
   return result;
 }
 
-ELASTIC_DECL void http_response_parser::read_line(std::string_view& bytes) {
-  has_begun_ = true;
-  const std::size_t end = bytes.find('\n');
-  const std::string_view part = bytes.substr(0, end);
-  line_.append(part);
-  head_bytes_ += part.size() + 1;
-  if (line_of_ == line_of::status && !begins_as_http()) {
-    refuse(fmt::format("it begins with '{}'", shown(line_)));
+ELASTIC_DECL std::string http_head::header(const std::string& name) const {
+  const auto entry = headers.find(name);
+  return entry == headers.end() ? std::string() : entry->second;
+}
+
+ELASTIC_DECL std::size_t http_parser::feed(std::string_view bytes) {
+  std::size_t taken = 0;
+  while (state_ == state::incomplete && taken < bytes.size()) {
+    const std::string_view rest = bytes.substr(taken);
+    has_begun_ = true;
+    switch (part_) {
+      case part::counted:
+      case part::chunk: taken += read_counted(rest); break;
+      case part::until_end: taken += keep(rest); break;
+      default: taken += read_line(rest);
+    }
   }
-  if (head_bytes_ > limits::http_head_bytes) {
-    refuse_length(fmt::format("its head has over {} bytes", limits::http_head_bytes));
-  }
-  bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
-  if (end == std::string_view::npos) return;
-  if (!line_.empty() && line_.back() == '\r') line_.pop_back();
-  const std::string line = std::exchange(line_, std::string());
-  switch (line_of_) {
-    case line_of::status: read_status(line); break;
-    case line_of::header: read_header(line); break;
-    case line_of::chunk_size: read_chunk_size(line); break;
-    case line_of::chunk_end:
-      if (!line.empty()) refuse("a chunk is longer than it says");
-      line_of_ = line_of::chunk_size;
-      head_bytes_ = 0;
-      break;
-    case line_of::trailer:
-      if (line.empty()) state_ = state::complete;
-      break;
+  return taken;
+}
+
+ELASTIC_DECL void http_parser::end() {
+  if (state_ != state::incomplete) return;
+  if (part_ == part::until_end) {
+    state_ = state::complete;
+  } else {
+    refuse(400, "it ends in the middle");
   }
 }
 
-ELASTIC_DECL bool http_response_parser::begins_as_http() const {
+ELASTIC_DECL std::string http_parser::take_body() { return std::exchange(body_, std::string()); }
+
+ELASTIC_DECL void http_parser::refuse(int status, std::string problem) {
+  state_ = state::refused;
+  refusal_ = {status, std::move(problem)};
+}
+
+// ---- lines --------------------------------------------------------------------------------------
+
+ELASTIC_DECL std::size_t http_parser::read_line(std::string_view bytes) {
+  const std::size_t end = bytes.find('\n');
+  const std::string_view piece = bytes.substr(0, end == std::string_view::npos ? end : end + 1);
+  if (piece.size() > most_.head_bytes - head_bytes_) {
+    refuse(431, fmt::format("the head has over {} bytes", most_.head_bytes));
+    return piece.size();
+  }
+  head_bytes_ += piece.size();
+  line_.append(piece);
+  if (!is_request() && part_ == part::first_line && !begins_as_response()) {
+    refuse(400, fmt::format("it begins with '{}'", shown_beginning(line_)));
+  } else if (end != std::string_view::npos) {
+    const std::string line = std::exchange(line_, std::string());
+    const bool has_return = line.size() > 1 && line[line.size() - 2] == '\r';
+    if (is_request() && !has_return) {
+      refuse(400, "a line does not end with CR and LF");
+    } else {
+      take_line(std::string_view(line).substr(0, line.size() - (has_return ? 2 : 1)));
+    }
+  }
+  return piece.size();
+}
+
+ELASTIC_DECL bool http_parser::begins_as_response() const {
   constexpr std::string_view start = "HTTP/1.";
   const std::size_t size = std::min(line_.size(), start.size());
   return std::string_view(line_).substr(0, size) == start.substr(0, size);
 }
 
-ELASTIC_DECL void http_response_parser::read_status(const std::string& line) {
+ELASTIC_DECL void http_parser::take_line(std::string_view line) {
+  switch (part_) {
+    case part::first_line:
+      part_ = part::header;
+      return is_request() ? read_request_line(line) : read_status_line(line);
+    case part::header: return line.empty() ? end_head() : read_header(line);
+    case part::chunk_size: return read_chunk_size(line);
+    case part::chunk_end:
+      if (!line.empty()) return refuse(400, "a chunk is longer than it says");
+      part_ = part::chunk_size;
+      head_bytes_ = 0;
+      return;
+    default:
+      if (line.empty()) state_ = state::complete;
+  }
+}
+
+ELASTIC_DECL void http_parser::read_request_line(std::string_view line) {
+  constexpr const char* form = "the first line is not 'METHOD /path HTTP/1.1'";
+  const std::size_t first = line.find(' ');
+  const std::size_t second = line.find(' ', first == std::string_view::npos ? first : first + 1);
+  if (second == std::string_view::npos || line.find(' ', second + 1) != std::string_view::npos) {
+    return refuse(400, form);
+  }
+  const std::string_view method = line.substr(0, first);
+  const std::string_view target = line.substr(first + 1, second - first - 1);
+  const std::string_view version = line.substr(second + 1);
+  if (version != "HTTP/1.1" && version != "HTTP/1.0") {
+    return refuse(505, "only HTTP/1.1 and HTTP/1.0 are supported");
+  }
+  const bool is_plain = std::all_of(target.begin(), target.end(),
+                                    [](char letter) { return letter > ' ' && letter <= '~'; });
+  if (!is_http_token(method) || target.empty() || target.front() != '/' || !is_plain) {
+    return refuse(400, form);
+  }
+  is_http_1_0_ = version == "HTTP/1.0";
+  head_.method = method;
+  const std::size_t question = target.find('?');
+  head_.path = target.substr(0, question);
+  if (question != std::string_view::npos) head_.query = target.substr(question + 1);
+}
+
+/// "HTTP/1.1 200 OK"
+ELASTIC_DECL void http_parser::read_status_line(std::string_view line) {
   constexpr std::size_t code_at = 9;
   const bool has_form = line.size() >= code_at + 3 && (line[7] == '0' || line[7] == '1') &&
                         line[8] == ' ' && (line.size() == code_at + 3 || line[12] == ' ');
-  const char* digits = line.data() + code_at;
-  if (has_form) std::from_chars(digits, digits + 3, status_);
-  if (!has_form || status_ < 100 || status_ > 599) {
-    refuse(fmt::format("its first line is '{}'", shown(line)));
+  const char* const digits = line.data() + code_at;
+  if (has_form) std::from_chars(digits, digits + 3, head_.status);
+  if (!has_form || head_.status < 100 || head_.status > 599) {
+    return refuse(400, fmt::format("its first line is '{}'", shown_beginning(line)));
   }
-  keeps_connection_ = line[7] == '1';
-  line_of_ = line_of::header;
+  is_http_1_0_ = line[7] == '0';
 }
 
-ELASTIC_DECL void http_response_parser::read_header(const std::string& line) {
-  if (line.empty()) return end_head();
+ELASTIC_DECL void http_parser::read_header(std::string_view line) {
   const std::size_t colon = line.find(':');
-  if (colon == std::string::npos || colon == 0 || line.find_first_of(" \t") < colon) {
-    refuse(fmt::format("'{}' is not a header", shown(line)));
+  if (colon == std::string_view::npos || !is_http_token(line.substr(0, colon))) {
+    return refuse(400, fmt::format("'{}' is not a header", shown_beginning(line)));
   }
-  std::string name = line.substr(0, colon);
-  for (char& letter : name) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  const std::string name = http_lower_case(line.substr(0, colon));
+  const std::string_view value = without_blanks(line.substr(colon + 1));
+  if (!is_field_value(value)) {
+    return refuse(400, fmt::format("the header '{}' has a control character", name));
   }
-  const std::size_t begin = line.find_first_not_of(" \t", colon + 1);
-  const std::size_t last = line.find_last_not_of(" \t");
-  std::string value;
-  if (begin != std::string::npos) value = line.substr(begin, last + 1 - begin);
+  join_header(name, value);
+}
+
+ELASTIC_DECL void http_parser::join_header(const std::string& name, std::string_view value) {
+  const auto [entry, is_new] = head_.headers.emplace(name, value);
+  if (head_.headers.size() > most_.headers) {
+    return refuse(431, fmt::format("there are over {} headers", most_.headers));
+  }
+  if (is_new) return;
   const bool is_framing = name == "content-length" || name == "transfer-encoding";
-  const auto [place, is_new] = headers_.emplace(std::move(name), value);
-  if (!is_new && is_framing && place->second != value) {
-    refuse("it tells its length in two ways");
+  if (is_request() && is_single_header(name)) {
+    return refuse(400, fmt::format("'{}' appears twice", name));
+  }
+  if (!is_framing) {
+    entry->second.append(", ").append(value);
+  } else if (entry->second != value) {
+    refuse(400, "the length is given in two ways");
   }
 }
 
-ELASTIC_DECL void http_response_parser::end_head() {
+// ---- the body -----------------------------------------------------------------------------------
+
+ELASTIC_DECL void http_parser::end_head() {
   head_bytes_ = 0;
-  if (status_ < 200) {
+  if (!is_request() && head_.status < 200) {
     // An interim response announces the final one.
     constexpr int most_announcements = 8;
-    if (++announcements_ > most_announcements) refuse("it is announced again and again");
-    headers_.clear();
-    line_of_ = line_of::status;
+    if (++announcements_ > most_announcements) refuse(400, "it is announced again and again");
+    head_ = http_head();
+    part_ = part::first_line;
     return;
   }
   has_head_ = true;
-  if (header("connection") == "close") keeps_connection_ = false;
-  const std::string encoding = header("transfer-encoding");
-  const std::string length = header("content-length");
-  if (!encoding.empty() && !length.empty()) refuse("it tells its length in two ways");
-  if (status_ == 204 || status_ == 304) {
+  const bool says_close =
+      http_lower_case(head_.header("connection")).find("close") != std::string::npos;
+  head_.keeps_connection = !is_http_1_0_ && !says_close;
+  const bool has_encoding = head_.headers.contains("transfer-encoding");
+  if (has_encoding && head_.headers.contains("content-length")) {
+    refuse(400, "the length is given in two ways");
+  } else if (is_request()) {
+    check_request();
+  } else {
+    begin_response_body();
+  }
+}
+
+ELASTIC_DECL void http_parser::check_request() {
+  const auto has = [this](const char* name) { return head_.headers.contains(name); };
+  if (has("transfer-encoding")) return refuse(501, "chunked bodies are not supported");
+  if (!has("host") && !is_http_1_0_) return refuse(400, "the header 'host' is missing");
+  if (has("expect")) return refuse(417, "the header 'expect' is not supported");
+  if (has("content-length")) return begin_body(head_.header("content-length"));
+  state_ = state::complete;
+}
+
+ELASTIC_DECL void http_parser::begin_response_body() {
+  const std::string encoding = head_.header("transfer-encoding");
+  const std::string length = head_.header("content-length");
+  if (head_.status == 204 || head_.status == 304) {
     state_ = state::complete;
   } else if (!encoding.empty()) {
-    if (encoding != "chunked") refuse(fmt::format("'{}' is not known", shown(encoding)));
-    line_of_ = line_of::chunk_size;
+    if (encoding != "chunked")
+      refuse(400, fmt::format("'{}' is not known", shown_beginning(encoding)));
+    part_ = part::chunk_size;
   } else if (!length.empty()) {
-    left_ = read_number(length, 10);
-    if (left_ > body_bound_) {
-      refuse_length(fmt::format("its body has {} bytes, {} are allowed", left_, body_bound_));
-    }
-    state_ = left_ == 0 ? state::complete : state::counted;
+    begin_body(length);
   } else {
-    keeps_connection_ = false;
-    state_ = state::until_end;
+    head_.keeps_connection = false;
+    part_ = part::until_end;
   }
 }
 
-ELASTIC_DECL std::uint64_t http_response_parser::read_number(std::string_view digits, int base) {
-  std::uint64_t number = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [stop, failure] = std::from_chars(digits.data(), end, number, base);
-  if (failure != std::errc() || stop != end) {
-    refuse(fmt::format("'{}' is not a length", shown(digits)));
-  }
-  return number;
+ELASTIC_DECL void http_parser::begin_body(std::string_view length) {
+  if (!read_size(length, 10)) return;
+  part_ = part::counted;
+  if (left_ == 0) state_ = state::complete;
 }
 
-ELASTIC_DECL void http_response_parser::read_chunk_size(std::string_view line) {
+ELASTIC_DECL void http_parser::read_chunk_size(std::string_view line) {
   // Ignores chunk extensions, which follow a semicolon.
-  line = line.substr(0, line.find(';'));
-  while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
-  left_ = read_number(line, 16);
-  if (left_ > body_bound_) {
-    refuse_length(fmt::format("a chunk has {} bytes, {} are allowed", left_, body_bound_));
-  }
-  if (left_ > 0) {
-    state_ = state::chunk;
-  } else {
-    head_bytes_ = 0;
-    line_of_ = line_of::trailer;
-  }
+  if (!read_size(without_blanks(line.substr(0, line.find(';'))), 16)) return;
+  part_ = left_ > 0 ? part::chunk : part::trailer;
+  if (left_ == 0) head_bytes_ = 0;
 }
 
-ELASTIC_DECL void http_response_parser::read_counted(std::string_view& bytes) {
-  const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(left_, bytes.size()));
+/// Result: false if the message is refused.
+ELASTIC_DECL bool http_parser::read_size(std::string_view digits, int base) {
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, failure] = std::from_chars(digits.data(), end, left_, base);
+  const bool is_number = stop == end && !digits.empty();
+  if (!is_number) {
+    refuse(400, fmt::format("'{}' is not a length", shown_beginning(digits)));
+  } else if (failure != std::errc() || left_ > most_.body_bytes) {
+    refuse(413, fmt::format("a body has {} bytes at most", most_.body_bytes));
+  }
+  return state_ != state::refused;
+}
+
+ELASTIC_DECL std::size_t http_parser::read_counted(std::string_view bytes) {
+  const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(left_, bytes.size()));
   keep(bytes.substr(0, size));
-  bytes.remove_prefix(size);
   left_ -= size;
-  if (left_ > 0) return;
-  if (state_ == state::counted) {
+  if (left_ > 0 || state_ == state::refused) return size;
+  if (part_ == part::counted) {
     state_ = state::complete;
   } else {
-    state_ = state::line;
-    line_of_ = line_of::chunk_end;
+    part_ = part::chunk_end;
   }
+  return size;
 }
 
-ELASTIC_DECL void http_response_parser::keep(std::string_view bytes) {
-  if (body_.size() + bytes.size() > body_bound_) {
-    refuse_length(fmt::format("its body has over {} bytes", body_bound_));
+ELASTIC_DECL std::size_t http_parser::keep(std::string_view bytes) {
+  if (body_.size() + bytes.size() > most_.body_bytes) {
+    refuse(413, fmt::format("a body has {} bytes at most", most_.body_bytes));
+  } else {
+    body_.append(bytes);
   }
-  body_.append(bytes);
+  return bytes.size();
 }
 
 }  // namespace elastic::detail
 
-// ---- elastic/net/detail/impl/http_connection.ipp ----
+// ---- elastic/net/detail/http_connection.ipp ----
 
 namespace elastic::detail {
 
@@ -61481,32 +63443,35 @@ ELASTIC_DECL http_connection::http_connection(std::unique_ptr<byte_stream> strea
 
 ELASTIC_DECL task<http_response> http_connection::exchange(http_request request) {
   co_await begin(std::move(request));
-  while (!parser_->is_complete()) co_await read_some();
+  while (parser_->current() != http_parser::state::complete) co_await read_some();
   http_response response;
-  response.status = parser_->status();
-  response.headers = parser_->headers();
+  response.status = parser_->head().status;
+  response.headers = parser_->head().headers;
   response.body = parser_->take_body();
-  is_usable_ = parser_->keeps_connection();
+  is_usable_ = parser_->head().keeps_connection;
   co_return response;
 }
 
 ELASTIC_DECL task<int> http_connection::begin(http_request request) {
   // Anything that interrupts this before the response is complete makes the connection unusable.
   is_usable_ = false;
-  parser_.emplace();
+  // The number of headers is bounded by their bytes.
+  const http_parser::bounds most{limits::http_head_bytes, limits::http_head_bytes,
+                                 limits::http_body_bytes};
+  parser_.emplace(http_parser::message::response, most);
   std::string bytes = text_of(request);
   co_await stream_->write(std::move(bytes));
   while (!parser_->has_head()) co_await read_some();
-  co_return parser_->status();
+  co_return parser_->head().status;
 }
 
 ELASTIC_DECL task<std::string> http_connection::next_piece() {
   std::string piece = parser_->take_body();
-  while (piece.empty() && !parser_->is_complete()) {
+  while (piece.empty() && parser_->current() != http_parser::state::complete) {
     co_await read_some();
     piece = parser_->take_body();
   }
-  if (piece.empty()) is_usable_ = parser_->keeps_connection();
+  if (piece.empty()) is_usable_ = parser_->head().keeps_connection;
   co_return piece;
 }
 
@@ -61520,11 +63485,20 @@ ELASTIC_DECL std::string http_connection::text_of(const http_request& request) c
   return text + request.body;
 }
 
+inline error refusal_error(const http_refusal& refusal) {
+  const bool is_too_long = refusal.status == 413 || refusal.status == 431;
+  return error(errc::protocol_violation,
+               fmt::format("the answer is {}: {}", is_too_long ? "too long" : "not valid HTTP/1.1",
+                           refusal.problem));
+}
+
 ELASTIC_DECL task<void> http_connection::read_some() {
   const asio::mutable_buffer piece = asio::buffer(piece_);
   const std::size_t size = co_await stream_->read_some(piece);
   if (size > 0) {
-    parser_->feed({piece_.data(), size});
+    const std::size_t taken = parser_->feed({piece_.data(), size});
+    if (parser_->current() == http_parser::state::refused) throw refusal_error(parser_->refusal());
+    if (taken < size) throw refusal_error({400, "there are bytes behind its end"});
   } else if (!parser_->has_begun()) {
     throw error(errc::connection_failed, "the server hung up without an answer");
   } else if (!parser_->has_head() || !ends_with_connection()) {
@@ -61535,7 +63509,8 @@ ELASTIC_DECL task<void> http_connection::read_some() {
 }
 
 ELASTIC_DECL bool http_connection::ends_with_connection() const {
-  return parser_->header("content-length").empty() && parser_->header("transfer-encoding").empty();
+  const http_head& head = parser_->head();
+  return head.header("content-length").empty() && head.header("transfer-encoding").empty();
 }
 
 }  // namespace elastic::detail
@@ -61603,11 +63578,7 @@ ELASTIC_DECL void check_tls_options(const tls_options& options);
 
 #if defined(ELASTIC_WITH_ETCD) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/etcd/detail/impl/etcd_client.ipp ----
-
-#include <charconv>
-
-#include <nlohmann/json.hpp>
+// ---- elastic/etcd/detail/etcd_client.ipp ----
 
 namespace elastic::detail {
 
@@ -61645,7 +63616,7 @@ inline bool holds_refusal(const nlohmann::json& answer) {
   return answer.contains("error") || (answer.contains("code") && answer.contains("message"));
 }
 
-/// What a refusal says, by any gateway.
+/// The text of a refusal, by any gateway.
 inline std::string text_of_refusal(const nlohmann::json& answer) {
   const nlohmann::json& problem = etcd_client::part_of(answer, "error");
   if (problem.is_object()) return etcd_client::text_in(problem, "message");
@@ -61990,11 +63961,60 @@ inline constexpr std::string_view base64_letters =
 /// The length of the text for `bytes` bytes.
 constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
 
-ELASTIC_DECL std::string to_base64(std::string_view bytes);
+inline std::string to_base64(std::string_view bytes);
 
 /// Result: empty if `text` is not a possible result of `to_base64`. Each value therefore has
 /// exactly one text, and comparing texts compares values.
-ELASTIC_DECL std::optional<std::string> from_base64(std::string_view text);
+inline std::optional<std::string> from_base64(std::string_view text);
+
+inline std::string to_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve(base64_size(bytes.size()));
+  for (std::size_t index = 0; index < bytes.size(); index += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const bool there = index + i < bytes.size();
+      group = group << 8 | (there ? static_cast<unsigned char>(bytes[index + i]) : 0U);
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      const bool is_padding = index + i > bytes.size();
+      text.push_back(is_padding ? '=' : base64_letters[group >> (18 - 6 * i) & 63]);
+    }
+  }
+  return text;
+}
+
+inline std::optional<std::string> from_base64(std::string_view text) {
+  static constexpr auto values = [] {
+    std::array<std::uint8_t, 256> table{};
+    table.fill(64);
+    for (std::uint8_t i = 0; i < 64; ++i) {
+      table[static_cast<unsigned char>(base64_letters[i])] = i;
+    }
+    return table;
+  }();
+  if (text.size() % 4 != 0) return std::nullopt;
+  std::size_t padding = 0;
+  while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
+  const std::size_t letters = text.size() - padding;
+
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  std::uint32_t group = 0;
+  int bits = 0;
+  for (std::size_t index = 0; index < letters; ++index) {
+    const std::uint8_t value = values[static_cast<unsigned char>(text[index])];
+    if (value == 64) return std::nullopt;
+    group = (group << 6 | value) & 0xffff;
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes.push_back(static_cast<char>(group >> bits & 0xff));
+  }
+  const bool has_rest = (group & ((1U << bits) - 1)) != 0;
+  if (has_rest) return std::nullopt;
+  return bytes;
+}
 
 }  // namespace elastic::detail
 
@@ -62002,9 +64022,7 @@ ELASTIC_DECL std::optional<std::string> from_base64(std::string_view text);
 
 #if defined(ELASTIC_WITH_ETCD) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/etcd/detail/impl/etcd_keys.ipp ----
-
-#include <nlohmann/json.hpp>
+// ---- elastic/etcd/detail/etcd_keys.ipp ----
 
 namespace elastic::detail {
 
@@ -62110,9 +64128,7 @@ ELASTIC_DECL std::string etcd_keys::bytes_in(const json& object, const char* nam
 
 }  // namespace elastic::detail
 
-// ---- elastic/etcd/detail/impl/etcd_v2_keys.ipp ----
-
-#include <nlohmann/json.hpp>
+// ---- elastic/etcd/detail/etcd_v2_keys.ipp ----
 
 namespace elastic::detail {
 
@@ -62412,7 +64428,7 @@ ELASTIC_DECL std::int64_t etcd_v2_keys::leaves_of(const json& node) {
 
 #if defined(ELASTIC_WITH_NODES) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/nodes/detail/impl/exclusion_list.ipp ----
+// ---- elastic/nodes/detail/exclusion_list.ipp ----
 
 namespace elastic::detail {
 
@@ -62519,7 +64535,7 @@ ELASTIC_DECL void patience_rows(record_rows& rows, rendezvous_settings& settings
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/round_register.ipp ----
+// ---- elastic/nodes/detail/round_register.ipp ----
 
 namespace elastic::detail {
 
@@ -62550,7 +64566,7 @@ ELASTIC_DECL void describe(round_register& value, record_rows& rows) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/round_machine.ipp ----
+// ---- elastic/nodes/detail/round_machine.ipp ----
 
 #include <iterator>
 
@@ -62777,7 +64793,7 @@ ELASTIC_DECL void apply(round_state& state, round_action action, const node_id& 
 
 #if defined(ELASTIC_WITH_TORCH) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3)
 
-// ---- elastic/torch/detail/impl/torch_dialect.ipp ----
+// ---- elastic/torch/detail/torch_dialect.ipp ----
 
 namespace elastic::detail {
 
@@ -62800,7 +64816,7 @@ ELASTIC_DECL torch_dialect parse_torch_dialect(std::string_view text) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/torch/detail/impl/torch_exit.ipp ----
+// ---- elastic/torch/detail/torch_exit.ipp ----
 
 namespace elastic::detail {
 
@@ -62899,10 +64915,9 @@ ELASTIC_DECL task<void> torch_exit::release() {
 
 #if defined(ELASTIC_WITH_ETCD) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/etcd/detail/impl/legacy_state.ipp ----
+// ---- elastic/etcd/detail/legacy_state.ipp ----
 
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 
@@ -63060,120 +65075,11 @@ ELASTIC_DECL std::string to_text(const legacy_state& state) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/etcd/detail/impl/legacy_machine.ipp ----
-
-namespace elastic::detail {
-
-inline legacy_decision decide_in_joinable(const legacy_state& state, const legacy_standing& me,
-                                          const rendezvous_settings& settings, time_point now) {
-  if (me.version.empty()) {
-    if (state.participants < settings.max_nodes) return {legacy_action::join, "there is room"};
-    return {legacy_action::wait, "the version is full"};
-  }
-  if (!me.call_end) return {legacy_action::wait, "waiting for more nodes, or the last call"};
-  if (now >= *me.call_end) return {legacy_action::freeze, "the last call is over"};
-  if (now >= me.next_refresh) return {legacy_action::refresh_call, "the last call goes on"};
-  return {legacy_action::wait, "this node waits out the last call",
-          std::min(*me.call_end, me.next_refresh)};
-}
-
-// The nodes that wait for the end of a complete version end it if it has lost a node, even if that
-// node is the one that waits. But nodes of torchrun check only every few seconds whether somebody
-// waits, and see that only while the version exists; a node that missed it would continue alone. So
-// they get time for that, unless all of them are known to wait.
-inline legacy_decision decide_in_foreign(const legacy_state& state, const legacy_standing& me,
-                                         const rendezvous_settings& settings,
-                                         const std::set<std::string>& living, time_point now) {
-  const bool was_mine = me.former_version == state.version;
-  int others = 0;
-  for (int rank = 0; rank < state.participants; ++rank) {
-    const bool is_own = was_mine && rank == me.former_rank;
-    if (!is_own && living.count(legacy_lease_name(rank)) != 0) ++others;
-  }
-  const bool is_whole = !was_mine && others == state.participants;
-  if (me.waits_for != state.version) {
-    // A node that counts itself stops the workers of all nodes, which is useless if no slot is
-    // free.
-    if (is_whole && state.participants >= settings.max_nodes) {
-      return {legacy_action::wait, "the version is full, and waits for nobody"};
-    }
-    return {legacy_action::announce, "a version is complete: waiting for the next"};
-  }
-  if (is_whole) {
-    return {legacy_action::wait, "waiting until the nodes of the version leave it"};
-  }
-  const bool all_wait = state.waiting > me.waiting_before + others;
-  const time_point notice_end = me.waits_since + legacy_ttl::lease;
-  if (all_wait) return {legacy_action::destroy, "its nodes are gone, or wait as well"};
-  if (now >= notice_end) return {legacy_action::destroy, "its nodes had time to see who waits"};
-  return {legacy_action::wait, "its nodes have time to see that this one waits", notice_end};
-}
-
-inline legacy_decision decide_by_state(const legacy_state& state, const legacy_standing& me,
-                                       const rendezvous_settings& settings,
-                                       const std::set<std::string>& living, time_point now) {
-  switch (state.status) {
-    case legacy_status::joinable: return decide_in_joinable(state, me, settings, now);
-    case legacy_status::frozen:
-      if (me.version.empty()) return {legacy_action::wait, "the version is not open any more"};
-      if (has_confirmed(state, me.rank)) return {legacy_action::wait, "the others confirm"};
-      return {legacy_action::confirm, "all nodes are there"};
-    case legacy_status::complete: return decide_in_foreign(state, me, settings, living, now);
-    default: return {legacy_action::wait, "a node makes a new version"};
-  }
-}
-
-ELASTIC_DECL legacy_decision decide_legacy(const std::optional<legacy_state>& state,
-                                           const legacy_standing& me,
-                                           const rendezvous_settings& settings,
-                                           const std::set<std::string>& living, time_point now,
-                                           time_point deadline) {
-  if (state && state->status == legacy_status::closed) {
-    return {legacy_action::refuse_closed, "the rendezvous is closed"};
-  }
-  const bool is_in = !me.version.empty();
-  const bool is_there = state && state->version == me.version && me.rank < state->participants;
-  if (is_in && !is_there) return {legacy_action::forget, "the version has ended"};
-  if (is_in && state->status == legacy_status::complete) {
-    if (has_confirmed(*state, me.rank)) return {legacy_action::placed, "the version is complete"};
-    return {legacy_action::forget, "the version is complete without this node"};
-  }
-  if (now > deadline) return {legacy_action::refuse_timeout, "the join timeout is over"};
-  if (!state) return {legacy_action::create, "there is no version"};
-  legacy_decision next = decide_by_state(*state, me, settings, living, now);
-  const time_point give_up = deadline + std::chrono::milliseconds(1);
-  next.until = std::min(next.until, give_up);
-  return next;
-}
-
-}  // namespace elastic::detail
-
-#endif
-
-#if defined(ELASTIC_WITH_NODES) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
-
-// ---- elastic/nodes/detail/impl/fencing.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL fencing fencing::of_silence(duration silence) {
-  const duration margin = std::min<duration>(silence / 50 + kill_time, silence / 8);
-  return {silence / 4 * 3, silence - margin, silence};
-}
-
-ELASTIC_DECL fencing fencing::of_end(duration grace) { return {grace / 2, grace / 4 * 3, grace}; }
-
-ELASTIC_DECL fencing fencing::of_step_down(duration grace) {
-  return {duration::zero(), grace / 4, grace / 2};
-}
-
-}  // namespace elastic::detail
-
 #endif
 
 #if defined(ELASTIC_WITH_TORCH) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3)
 
-// ---- elastic/torch/detail/impl/life_sign.ipp ----
+// ---- elastic/torch/detail/life_sign.ipp ----
 
 namespace elastic::detail {
 
@@ -63231,7 +65137,7 @@ ELASTIC_DECL task<void> reach_again(std::shared_ptr<time_source> time, task<void
 
 #if defined(ELASTIC_WITH_ETCD) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/etcd/detail/impl/legacy_lease.ipp ----
+// ---- elastic/etcd/detail/legacy_lease.ipp ----
 
 namespace elastic::detail {
 
@@ -63308,7 +65214,7 @@ ELASTIC_DECL task<void> legacy_lease::keep(std::shared_ptr<legacy_lease> lease) 
 
 }  // namespace elastic::detail
 
-// ---- elastic/etcd/detail/impl/legacy_round.ipp ----
+// ---- elastic/etcd/detail/legacy_round.ipp ----
 
 namespace elastic::detail {
 
@@ -63498,7 +65404,7 @@ ELASTIC_DECL task<void> legacy_round::forget() {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2
 
-// ---- elastic/rendezvous/detail/impl/listen_point.ipp ----
+// ---- elastic/rendezvous/detail/listen_point.ipp ----
 
 namespace elastic::detail {
 
@@ -63535,7 +65441,7 @@ ELASTIC_DECL task<listen_point> find_listen_point(std::string host) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/rendezvous/detail/impl/worker_store_host.ipp ----
+// ---- elastic/rendezvous/detail/worker_store_host.ipp ----
 
 namespace elastic::detail {
 
@@ -63650,7 +65556,7 @@ ELASTIC_DECL task<void> worker_store_host::stop() {
 
 #if defined(ELASTIC_WITH_ETCD) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/etcd/detail/impl/legacy_rendezvous.ipp ----
+// ---- elastic/etcd/detail/legacy_rendezvous.ipp ----
 
 namespace elastic::detail {
 
@@ -63897,7 +65803,7 @@ ELASTIC_DECL task<void> legacy_rendezvous::give_up() {
 
 #if defined(ELASTIC_WITH_NODES) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/nodes/detail/impl/rendezvous_message.ipp ----
+// ---- elastic/nodes/detail/rendezvous_message.ipp ----
 
 namespace elastic::detail {
 
@@ -63981,7 +65887,7 @@ inline void describe(rendezvous_messages::hello& message, record_rows& rows) {
   rows.number("max_nodes", settings.max_nodes, 1, limits::nodes);
   rows.milliseconds("last_call_ms", settings.last_call_timeout);
   rows.flag("hosts", message.hosts);
-  term_row(rows, "most_term", message.most_term, 0);
+  term_row(rows, "most_term", message.highest_term, 0);
   if (rows.has_group("last_round", message.former.has_value())) {
     if (rows.reads()) message.former.emplace();
     describe(*message.former, rows);
@@ -64007,9 +65913,10 @@ inline void validate(const rendezvous_messages::hello& message, const record_row
     rows.refuse(fmt::format("has \"max_nodes\" {}, less than \"min_nodes\", {}", most, least));
   }
   if (!counts.empty() && (counts.front() != least || counts.back() != most)) {
-    rows.refuse(fmt::format("has \"node_counts\" from {} to {}, not from \"min_nodes\", {}, to "
-                            "\"max_nodes\", {}",
-                            counts.front(), counts.back(), least, most));
+    rows.refuse(
+        fmt::format("has \"node_counts\" from {} to {}, not from \"min_nodes\", {}, to "
+                    "\"max_nodes\", {}",
+                    counts.front(), counts.back(), least, most));
   }
   if (message.former) check_ranks(*message.former, rows);
 }
@@ -64135,7 +66042,7 @@ inline constexpr kind_names<rendezvous_request> rendezvous_request_kinds{
     "hello", "witness", "join",  "keep_alive", "failed", "finished",
     "pause", "resume",  "leave", "close",      "report"};
 inline constexpr kind_names<rendezvous_answer> rendezvous_answer_kinds{
-    "welcome",      "refused", "peers", "placed",   "on_hold", "changed",
+    "welcome",      "refused", "peers", "placed",   "on_hold",      "changed",
     "all_finished", "closed",  "alive", "resigned", "report_wanted"};
 
 inline constexpr std::string_view rendezvous_subject = "a message of the rendezvous";
@@ -64149,20 +66056,18 @@ ELASTIC_DECL std::string to_text(const rendezvous_answer& message) {
 }
 
 ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) {
-  const json_fields fields(rendezvous_subject, text,
-                                   limits::rendezvous_message_bytes);
+  const json_fields fields(rendezvous_subject, text, limits::rendezvous_message_bytes);
   return read_message<rendezvous_request>(fields, rendezvous_request_kinds);
 }
 
 ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
-  const json_fields fields(rendezvous_subject, text,
-                                   limits::rendezvous_message_bytes);
+  const json_fields fields(rendezvous_subject, text, limits::rendezvous_message_bytes);
   return read_message<rendezvous_answer>(fields, rendezvous_answer_kinds);
 }
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/rendezvous_link.ipp ----
+// ---- elastic/nodes/detail/rendezvous_link.ipp ----
 
 namespace elastic::detail {
 
@@ -64202,8 +66107,7 @@ ELASTIC_DECL void rendezvous_link::start(asio::any_io_executor executor, duratio
     self->notify();
     self->ended_->set();
   };
-  start_task(executor, keep_connected(time_->now() + patience), std::move(on_end),
-             cancel_.slot());
+  start_task(executor, keep_connected(time_->now() + patience), std::move(on_end), cancel_.slot());
 }
 
 ELASTIC_DECL task<void> rendezvous_link::stop() {
@@ -64240,7 +66144,7 @@ ELASTIC_DECL void rendezvous_link::send(const rendezvous_request& request) {
   if (is_welcome_) channel_->send(detail::to_text(request));
 }
 
-ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
+ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join joining) {
   known_.placed.reset();
   known_.change.reset();
   known_.refused.reset();
@@ -64248,9 +66152,9 @@ ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
   is_given_up_ = false;
   // A round may follow of which this node hears nothing.
   if (greeting_.former && is_welcome_) greeting_.former->until_end = false;
-  wish.after = std::max(wish.after, forgone_);
-  begin_wait(wish.timeout);
-  send_until_superseded(std::move(wish));
+  joining.after = std::max(joining.after, skipped_through_);
+  begin_wait(joining.timeout);
+  send_until_superseded(std::move(joining));
 }
 
 ELASTIC_DECL std::optional<duration> rendezvous_link::until_leader_is_fenced() const {
@@ -64261,11 +66165,11 @@ ELASTIC_DECL std::optional<duration> rendezvous_link::until_leader_is_fenced() c
   return std::max(end - time_->now(), duration::zero());
 }
 
-ELASTIC_DECL void rendezvous_link::forgo_rounds(std::int64_t last) {
-  forgone_ = std::max(forgone_, last);
+ELASTIC_DECL void rendezvous_link::skip_rounds_through(std::int64_t last) {
+  skipped_through_ = std::max(skipped_through_, last);
   if (!standing_request_) return;
-  auto* const wish = std::get_if<rendezvous_messages::join>(&*standing_request_);
-  if (wish != nullptr) wish->after = std::max(wish->after, last);
+  auto* const joining = std::get_if<rendezvous_messages::join>(&*standing_request_);
+  if (joining != nullptr) joining->after = std::max(joining->after, last);
 }
 
 ELASTIC_DECL void rendezvous_link::begin_wait(duration timeout) {
@@ -64276,8 +66180,8 @@ ELASTIC_DECL void rendezvous_link::begin_wait(duration timeout) {
 
 ELASTIC_DECL void rendezvous_link::limit_join() {
   if (!connector_->knows_other_side() || !standing_request_) return;
-  auto* const wish = std::get_if<rendezvous_messages::join>(&*standing_request_);
-  if (wish == nullptr) return;
+  auto* const joining = std::get_if<rendezvous_messages::join>(&*standing_request_);
+  if (joining == nullptr) return;
   const time_point now = time_->now();
   if (std::exchange(was_on_hold_, false)) begin_wait(join_timeout_);
   const duration least = settings_.silence() + std::chrono::seconds(1);
@@ -64285,7 +66189,7 @@ ELASTIC_DECL void rendezvous_link::limit_join() {
   if (join_limit_ - now < least && std::exchange(may_extend_join_, false)) {
     join_limit_ = now + least;
   }
-  wish->timeout = std::max<duration>(join_limit_ - now, std::chrono::milliseconds(1));
+  joining->timeout = std::max<duration>(join_limit_ - now, std::chrono::milliseconds(1));
 }
 
 ELASTIC_DECL void rendezvous_link::hold(std::optional<rendezvous_messages::pause> why) {
@@ -64427,8 +66331,8 @@ ELASTIC_DECL duration rendezvous_link::answer_patience() const {
   return std::max<duration>(attempt_timeout, settings_.silence());
 }
 
-ELASTIC_DECL task<std::optional<std::string>> rendezvous_link::first_answer(
-    channel_pointer channel, time_point limit) {
+ELASTIC_DECL task<std::optional<std::string>> rendezvous_link::first_answer(channel_pointer channel,
+                                                                            time_point limit) {
   const time_point greeted_at = time_->now();
   std::optional<std::string> answer;
   if (examine_ && !is_server_known()) {
@@ -64452,8 +66356,7 @@ ELASTIC_DECL task<std::optional<std::string>> rendezvous_link::first_answer(
 ELASTIC_DECL task<void> rendezvous_link::look_at_stranger(bool has_hung_up) {
   const time_point now = time_->now();
   if (has_hung_up && ++hang_ups_ == 1) first_hang_up_at_ = now;
-  const bool is_last =
-      hang_ups_ >= most_hang_ups && now >= *first_hang_up_at_ + hang_up_patience_;
+  const bool is_last = hang_ups_ >= most_hang_ups && now >= *first_hang_up_at_ + hang_up_patience_;
   const bool ends_silence = second_message_at_ || !has_hung_up;
   if (examine_ && (is_last || ends_silence)) co_await examine_();
   if (is_last) throw error(errc::protocol_violation, stranger());
@@ -64524,8 +66427,8 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   ended_at_.reset();
   lost_at_.reset();
   both_ended_at_.reset();
-  const bool is_other_server = greeting_.most_term != 0 && reply.term > greeting_.most_term;
-  greeting_.most_term = std::max(greeting_.most_term, reply.term);
+  const bool is_other_server = greeting_.highest_term != 0 && reply.term > greeting_.highest_term;
+  greeting_.highest_term = std::max(greeting_.highest_term, reply.term);
   if (!reply.resumed || is_other_server) note_end_of_round(reply.resumed, is_other_server);
   has_server_resigned_ = false;
   // Must precede a request to join, which could begin the round.
@@ -64671,9 +66574,9 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::peers& reply)
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply) {
-  const auto* wish =
+  const auto* joining =
       standing_request_ ? std::get_if<rendezvous_messages::join>(&*standing_request_) : nullptr;
-  if (wish == nullptr || reply.round <= wish->after) return;
+  if (joining == nullptr || reply.round <= joining->after) return;
   standing_request_.reset();
   was_on_hold_ = false;
   has_no_workers_ = false;
@@ -64815,9 +66718,7 @@ class tcp_message_connector final : public message_connector {
 
 #if defined(ELASTIC_WITH_NODES) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/nodes/detail/impl/rendezvous_host.ipp ----
-
-#include <charconv>
+// ---- elastic/nodes/detail/rendezvous_host.ipp ----
 
 namespace elastic::detail {
 
@@ -64939,7 +66840,7 @@ ELASTIC_DECL void note_open_port(const rendezvous_parameters& parameters, const 
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/c10d_rendezvous.ipp ----
+// ---- elastic/nodes/detail/c10d_rendezvous.ipp ----
 
 namespace elastic::detail {
 
@@ -65012,15 +66913,15 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)), workers_(parameters_) {
   check_run_id(parameters_);
   take_settings();
-  endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
-                             c10d_port);
+  endpoint_ =
+      parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint, c10d_port);
   check_port(endpoint_, parameters_);
   place_ = to_text(endpoint_);
   host_grace_ = parameters_.seconds("host_grace", host_grace_);
   is_host_ = parameters_.yes_or_no("is_host");
-  parameters_.check_conf(meeting_settings({"is_host", "host_grace", "dialect", "secret_file",
-                                           "worker_networks", "candidate", "fast_takeover",
-                                           "fingerprint"}));
+  parameters_.check_conf(
+      meeting_settings({"is_host", "host_grace", "dialect", "secret_file", "worker_networks",
+                        "candidate", "fast_takeover", "fingerprint"}));
   for (const char* name : {"candidate", "fast_takeover"}) {
     if (parameters_.conf.count(name) == 0) continue;
     throw error(errc::invalid_argument,
@@ -65173,12 +67074,10 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   }
   if (!connector_) co_await reach_endpoint(executor);
   greeting.settings = settings_;
-  greeting.name =
-      as_node_name(parameters_.node_name.empty() ? host_name() : parameters_.node_name);
+  greeting.name = as_node_name(parameters_.node_name.empty() ? host_name() : parameters_.node_name);
   const auto fingerprint = parameters_.conf.find("fingerprint");
   if (fingerprint != parameters_.conf.end()) greeting.fingerprint = fingerprint->second;
-  check_length(parameters_.name_of("fingerprint"), greeting.fingerprint,
-               greeting.most_fingerprint);
+  check_length(parameters_.name_of("fingerprint"), greeting.fingerprint, greeting.most_fingerprint);
   greeting.hosts = hosts();
   link_ = new_shared<rendezvous_link>(connector_, std::move(greeting), host_grace_,
                                       parameters_.time, parameters_.log, parameters_.reports);
@@ -65240,14 +67139,14 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
     if (!link_->was_connected()) co_await host_abandoned_endpoint();
   }
   const std::string address = link_->local_address();
-  rendezvous_messages::join wish;
-  wish.after = round_;
-  wish.timeout = settings_.join_timeout;
+  rendezvous_messages::join joining;
+  joining.after = round_;
+  joining.timeout = settings_.join_timeout;
   meeting_place meeting = server();
   const bool is_alone = leaders_ ? leaders_->is_at_loopback() : is_loopback(endpoint_.host);
-  wish.offer = co_await workers_.serve(address, is_alone, std::move(meeting));
-  if (parameters_.secret) wish.addresses = text_of(own_addresses());
-  link_->begin_join(std::move(wish));
+  joining.offer = co_await workers_.serve(address, is_alone, std::move(meeting));
+  if (parameters_.secret) joining.addresses = text_of(own_addresses());
+  link_->begin_join(std::move(joining));
   task<void> placed = until_placed();
   if (leaders_) placed = leaders_->watch_during(std::move(placed));
   co_await std::move(placed);
@@ -65393,7 +67292,7 @@ Record parse_proven(std::string_view text, const std::string& place,
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/leader_record.ipp ----
+// ---- elastic/nodes/detail/leader_record.ipp ----
 
 namespace elastic::detail {
 
@@ -65436,7 +67335,7 @@ ELASTIC_DECL loss_claim parse_loss_claim(std::string_view text, const std::strin
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/leader_registry.ipp ----
+// ---- elastic/nodes/detail/leader_registry.ipp ----
 
 namespace elastic::detail {
 
@@ -65485,7 +67384,7 @@ ELASTIC_DECL std::string leader_registry::claim_key(std::uint64_t member) {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2
 
-// ---- elastic/rendezvous/detail/impl/reachable_address.ipp ----
+// ---- elastic/rendezvous/detail/reachable_address.ipp ----
 
 namespace elastic::detail {
 
@@ -65517,9 +67416,7 @@ ELASTIC_DECL task<std::string> reachable_address(std::string chosen,
 
 #if defined(ELASTIC_WITH_TORCH) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3)
 
-// ---- elastic/torch/detail/impl/job_failures.ipp ----
-
-#include <charconv>
+// ---- elastic/torch/detail/job_failures.ipp ----
 
 namespace elastic::detail {
 
@@ -65649,42 +67546,7 @@ ELASTIC_DECL auto job_failures::parse(std::string_view text) -> agreement {
 
 }  // namespace elastic::detail
 
-// ---- elastic/torch/detail/impl/torch_state_clock.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL void torch_state_clock::observe(const torch_state& state, time_point now) {
-  observed_ = now;
-  std::map<node_id, seen> heartbeats;
-  for (const auto& [id, value] : state.last_heartbeats) {
-    const auto former = heartbeats_.find(id);
-    const bool is_new = former == heartbeats_.end() || former->second.value != value;
-    heartbeats.emplace(id, seen{value, is_new ? now : former->second.since});
-  }
-  heartbeats_.swap(heartbeats);
-  if (!state.deadline) {
-    deadline_.reset();
-  } else if (!deadline_ || deadline_->value != *state.deadline) {
-    deadline_ = seen{*state.deadline, now};
-  }
-}
-
-ELASTIC_DECL std::vector<node_id> torch_state_clock::dead(duration allowed) const {
-  std::vector<node_id> nodes;
-  for (const auto& [id, heartbeat] : heartbeats_) {
-    if (observed_ - heartbeat.since > allowed) nodes.push_back(id);
-  }
-  return nodes;
-}
-
-ELASTIC_DECL std::optional<time_point> torch_state_clock::deadline_seen() const {
-  if (!deadline_) return std::nullopt;
-  return deadline_->since;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/torch/detail/impl/torch_round.ipp ----
+// ---- elastic/torch/detail/torch_round.ipp ----
 
 namespace elastic::detail {
 
@@ -65956,7 +67818,7 @@ ELASTIC_DECL task<void> torch_round::beat() {
 
 }  // namespace elastic::detail
 
-// ---- elastic/torch/detail/impl/dynamic_rendezvous.ipp ----
+// ---- elastic/torch/detail/dynamic_rendezvous.ipp ----
 
 namespace elastic::detail {
 
@@ -66561,7 +68423,7 @@ ELASTIC_DECL std::string_view host_attribute(torch_dialect dialect);
 
 }  // namespace elastic::detail
 
-// ---- elastic/torch/detail/impl/keyed_rendezvous_backend.ipp ----
+// ---- elastic/torch/detail/keyed_rendezvous_backend.ipp ----
 
 namespace elastic::detail {
 
@@ -66659,7 +68521,7 @@ ELASTIC_DECL std::optional<stored_state> keyed_rendezvous_backend::parsed(
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/process/detail/impl/fork_launcher.ipp ----
+// ---- elastic/process/detail/fork_launcher.ipp ----
 
 #include <fstream>
 #include <sstream>
@@ -66857,7 +68719,7 @@ ELASTIC_DECL void fork_launcher::take_environment(const process_spec& spec) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/launch/detail/impl/signal_relay.ipp ----
+// ---- elastic/launch/detail/signal_relay.ipp ----
 
 namespace elastic::detail {
 
@@ -66946,45 +68808,7 @@ ELASTIC_DECL task<void> relay_signals(task<void> work, signal_receiver receiver,
 
 #if defined(ELASTIC_WITH_NODES) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/nodes/detail/impl/candidate_marker.ipp ----
-
-namespace elastic::detail {
-
-/// FNV-1a, because every build must compute the same hash.
-inline std::uint64_t marker_hash(std::string_view text) {
-  std::uint64_t sum = 14695981039346656037U;
-  for (const char letter : text) {
-    sum ^= static_cast<unsigned char>(letter);
-    sum *= 1099511628211U;
-  }
-  return sum;
-}
-
-ELASTIC_DECL candidate_marker::candidate_marker(std::string_view run_id, std::string_view list,
-                                                int place)
-    : path_(fmt::format("/dev/shm/elastic-candidate-{}-{:016x}", ::geteuid(),
-                        marker_hash(fmt::format("{}\n{}\n{}", run_id, list, place)))) {}
-
-ELASTIC_DECL bool candidate_marker::exists() const {
-  struct stat about{};
-  // A file of another user does not count.
-  return ::lstat(path_.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
-         about.st_uid == ::geteuid();
-}
-
-ELASTIC_DECL bool candidate_marker::leave() const {
-  // An existing file stays as it is: it may be another user's pipe.
-  constexpr int flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC;
-  const int descriptor = ::open(path_.c_str(), flags, 0600);
-  if (descriptor >= 0) ::close(descriptor);
-  return exists();
-}
-
-ELASTIC_DECL void candidate_marker::remove() const { ::unlink(path_.c_str()); }
-
-}  // namespace elastic::detail
-
-// ---- elastic/nodes/detail/impl/candidate_message.ipp ----
+// ---- elastic/nodes/detail/candidate_message.ipp ----
 
 namespace elastic::detail {
 
@@ -67014,15 +68838,15 @@ inline void describe(candidate_messages::peer& message, record_rows& rows) {
 inline void describe(candidate_messages::seek& message, record_rows& rows) {
   job_rows(rows, message);
   // Terms continue from this one, so a node may not report one above this limit.
-  rows.number("most_term", message.most_term, 0, limits::rendezvous_told_number / 2);
+  rows.number("most_term", message.highest_term, 0, limits::rendezvous_told_number / 2);
   index_row(rows, message.index, -1);
   if (message.index >= 0) number_row(rows, "node", message.node);
 }
 
 inline void describe(candidate_messages::vote& message, record_rows& rows) {
   sequence_row(rows, "term", message.term);
-  rows.flag("try", message.is_try);
-  rows.flag("fresh", message.is_fresh);
+  rows.flag("try", message.is_prevote);
+  rows.flag("fresh", message.starts_job);
 }
 
 inline void describe(candidate_messages::write& message, record_rows& rows) {
@@ -67065,8 +68889,8 @@ inline void describe(candidate_messages::leads& message, record_rows& rows) {
 
 inline void describe(candidate_messages::grant& message, record_rows& rows) {
   sequence_row(rows, "term", message.term);
-  rows.flag("try", message.is_try);
-  rows.flag("yes", message.yes);
+  rows.flag("try", message.is_prevote);
+  rows.flag("yes", message.is_granted);
   rows.flag("blank", message.is_blank);
   rows.flag("restarted", message.has_restarted);
   sequence_row(rows, "own_term", message.own_term);
@@ -67116,7 +68940,7 @@ ELASTIC_DECL candidate_answer parse_candidate_answer(std::string_view text) {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/net/detail/impl/message_frame.ipp ----
+// ---- elastic/net/detail/message_frame.ipp ----
 
 namespace elastic::detail {
 
@@ -67171,106 +68995,7 @@ ELASTIC_DECL void frame_reader::release() {
 
 #if defined(ELASTIC_WITH_NODES) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/nodes/detail/impl/former_world.ipp ----
-
-#include <tuple>
-
-namespace elastic::detail {
-
-inline auto age_of(const rendezvous_messages::former_round& place) {
-  return std::tie(place.term, place.round);
-}
-
-ELASTIC_DECL void former_world::reported(const rendezvous_messages::former_round& place,
-                                         std::string_view here, duration silence, time_point now) {
-  if (!is_known()) over_at_ = now + silence;
-  if (age_of(place) < age_of(newest_)) return;
-  if (age_of(newest_) < age_of(place)) {
-    newest_ = place;
-    was_last_ = false;
-    was_served_here_ = true;
-    joined_ranks_.clear();
-  }
-  was_last_ = was_last_ || place.until_end;
-  was_served_here_ = was_served_here_ && place.server == here;
-}
-
-ELASTIC_DECL void former_world::reported_server(std::int64_t term, duration silence,
-                                                time_point now) {
-  if (!is_known()) over_at_ = now + silence;
-  server_term_ = std::max(server_term_, term);
-}
-
-ELASTIC_DECL void former_world::joined(const rendezvous_messages::former_round& place) {
-  const bool is_in_newest = age_of(place) == age_of(newest_) && place.rank < newest_.world;
-  if (is_in_newest && place.rank != newest_.host_rank) joined_ranks_.insert(place.rank);
-}
-
-ELASTIC_DECL bool former_world::is_over(time_point now) const {
-  return !is_known() || now >= over_at_ || is_accounted_for();
-}
-
-ELASTIC_DECL bool former_world::is_accounted_for() const {
-  if (!was_last_ || !was_served_here_ || newest_.term < server_term_) return false;
-  const bool host_took_part = newest_.host_rank >= 0;
-  if (host_took_part && !has_host_joined_) return false;
-  const int others = newest_.world - (host_took_part ? 1 : 0);
-  return joined_ranks_.size() == static_cast<std::size_t>(others);
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/nodes/detail/impl/node_contact.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL void node_contact::begin(connection first, time_point now) {
-  *this = node_contact();
-  link = first;
-  heard = now;
-}
-
-ELASTIC_DECL void node_contact::begin_witness(connection second) {
-  witness = second;
-  witness_ended_at_.reset();
-}
-
-ELASTIC_DECL void node_contact::end_link(time_point now) {
-  link.reset();
-  link_ended_at_ = now;
-}
-
-ELASTIC_DECL void node_contact::end_witness(time_point now) {
-  witness.reset();
-  witness_ended_at_ = now;
-}
-
-ELASTIC_DECL auto node_contact::connections() const -> std::vector<connection> {
-  std::vector<connection> present;
-  if (link) present.push_back(*link);
-  if (witness) present.push_back(*witness);
-  return present;
-}
-
-ELASTIC_DECL time_point node_contact::lost_at(const rendezvous_settings& settings) const {
-  const time_point silent_until = heard + settings.silence();
-  if (!link_ended_at_ || witness) return silent_until;
-  // The witness may be still to come, and the node alive.
-  if (!witness_ended_at_) return silent_until;
-  // The last packets of a dead process may get lost once.
-  const auto [first, last] = std::minmax(*link_ended_at_, *witness_ended_at_);
-  if (last - first > settings.reconnect_grace) return silent_until;
-  return last + settings.reconnect_grace;
-}
-
-ELASTIC_DECL time_point node_contact::last_end() const {
-  const time_point first = link_ended_at_.value_or(heard);
-  return std::max(first, witness_ended_at_.value_or(first));
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/nodes/detail/impl/rendezvous_coordinator.ipp ----
+// ---- elastic/nodes/detail/rendezvous_coordinator.ipp ----
 
 #include <cmath>
 
@@ -67507,8 +69232,7 @@ ELASTIC_DECL void rendezvous_coordinator::note_arrival(const node_id& node, memb
 ELASTIC_DECL void rendezvous_coordinator::note_absence(const node_id& node, member& entry,
                                                        time_point now) {
   idle_.remove(entry.idle);
-  const bool has_place =
-      state_.participants.count(node) != 0 || state_.wait_list.count(node) != 0;
+  const bool has_place = state_.participants.count(node) != 0 || state_.wait_list.count(node) != 0;
   entry.gone = gone_.add(node, has_place);
   const std::size_t most =
       static_cast<std::size_t>(settings_.max_nodes) + limits::rendezvous_gone_nodes;
@@ -67562,10 +69286,10 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
   const std::int64_t reported_round = request.former ? request.former->round : 0;
   // A node may have reported the largest number, and this server may have continued from there.
   const std::int64_t most_round = std::max(limits::rendezvous_told_number, state_.round);
-  const std::int64_t most_term = std::max(limits::rendezvous_told_number, term_);
-  if (reported_round > most_round || request.most_term > most_term) {
+  const std::int64_t highest_term = std::max(limits::rendezvous_told_number, term_);
+  if (reported_round > most_round || request.highest_term > highest_term) {
     return fmt::format("this node reports round {} of server {}, and the largest number is {}",
-                       reported_round, request.most_term, std::min(most_round, most_term));
+                       reported_round, request.highest_term, std::min(most_round, highest_term));
   }
   const bool differs = request.settings.min_nodes != settings_.min_nodes ||
                        request.settings.max_nodes != settings_.max_nodes ||
@@ -67588,10 +69312,10 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection_to_fil
 ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,
                                                     const member& node, time_point now) {
   ++content_version_;
-  const bool had_server = request.most_term != 0 && request.most_term != term_;
+  const bool had_server = request.highest_term != 0 && request.highest_term != term_;
   // The clock of this host may be behind that of the former server's host. With several servers,
   // the election has already raised the term.
-  if (request.most_term > term_ && !is_elected_) term_ = request.most_term + 1;
+  if (request.highest_term > term_ && !is_elected_) term_ = request.highest_term + 1;
   if (request.former) {
     restarts_ = std::max(restarts_, request.former->restarts);
     begin_at(request.former->round + 1);
@@ -67603,7 +69327,7 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
     former_.reported(*request.former, node.ends.here, silence, now);
   }
   // With several servers, the register says which rounds there were.
-  if (had_server && !is_elected_) former_.reported_server(request.most_term, silence, now);
+  if (had_server && !is_elected_) former_.reported_server(request.highest_term, silence, now);
   wake_at(former_.over_at());
 }
 
@@ -67807,20 +69531,17 @@ ELASTIC_DECL void rendezvous_coordinator::recognize(const node_id& node) {
   members_.insert(std::move(entry));
 }
 
-ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entry,
-                                               time_point now) {
+ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entry, time_point now) {
   ++visited_nodes_;
   if (is_held(now)) return;
   if (former_.is_known() && !std::exchange(has_released_, true)) release(now);
   if (hold_if_excluded(node, entry, now)) return;
   for (;;) {
-    const round_decision decision = decide_join(
-        state_, node, settings_, round_rules::direct, now, *entry.join_deadline);
+    const round_decision decision =
+        decide_join(state_, node, settings_, round_rules::direct, now, *entry.join_deadline);
     switch (decision.action) {
       case round_action::wait: return note_standby(node, entry);
-      case round_action::placed:
-        end_joining(node, entry);
-        return answer_placed(node, entry, now);
+      case round_action::placed: end_joining(node, entry); return answer_placed(node, entry, now);
       case round_action::refuse_closed:
         end_joining(node, entry);
         return answer(entry, rendezvous_messages::closed{ending_->how, ending_->why});
@@ -67838,9 +69559,8 @@ ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entr
   }
 }
 
-ELASTIC_DECL void rendezvous_coordinator::carry_out(round_action action,
-                                                    std::string_view reason, const node_id& node,
-                                                    time_point now) {
+ELASTIC_DECL void rendezvous_coordinator::carry_out(round_action action, std::string_view reason,
+                                                    const node_id& node, time_point now) {
   const std::int64_t round = state_.round;
   const bool was_complete = state_.complete;
   apply(state_, action, node, settings_, now);
@@ -67877,9 +69597,8 @@ ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
   }
   for (const node_id& node : coming) {
     const bool fits = has_place(state_, settings_, round_rules::direct);
-    carry_out(
-        fits ? round_action::enter_wait_list : round_action::enter_redundancy_list,
-        "comes from the former server", node, now);
+    carry_out(fits ? round_action::enter_wait_list : round_action::enter_redundancy_list,
+              "comes from the former server", node, now);
   }
   settle_all_ = true;
 }
@@ -67952,8 +69671,8 @@ ELASTIC_DECL bool rendezvous_coordinator::hold_if_excluded(const node_id& node, 
   const round_decision decision = decide_leave(state_, node);
   carry_out(decision.action, "is excluded", node, now);
   const double seconds = std::ceil(std::chrono::duration<double>(why->remaining).count());
-  std::string text = fmt::format("node '{}' is excluded for another {:.0f} s: {}", why->name,
-                                 seconds, why->why);
+  std::string text =
+      fmt::format("node '{}' is excluded for another {:.0f} s: {}", why->name, seconds, why->why);
   answer(node, rendezvous_messages::on_hold{std::move(text)});
   return true;
 }
@@ -68129,10 +69848,9 @@ ELASTIC_DECL std::string rendezvous_coordinator::lack_in_time() const {
   if (joined < static_cast<std::size_t>(settings_.min_nodes)) {
     return fmt::format("{} of at least {} nodes had joined", joined, settings_.min_nodes);
   }
-  const std::string delay = state_.complete
-                                ? fmt::format("{} had not left round {}",
-                                              some_participants(), state_.round)
-                                : std::string("nodes of a former round were waited for");
+  const std::string delay =
+      state_.complete ? fmt::format("{} had not left round {}", some_participants(), state_.round)
+                      : std::string("nodes of a former round were waited for");
   return fmt::format("enough nodes had joined, but {}", delay);
 }
 
@@ -68326,7 +70044,7 @@ ELASTIC_DECL std::string_view rendezvous_coordinator::verb_of(round_action actio
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/rendezvous_service.ipp ----
+// ---- elastic/nodes/detail/rendezvous_service.ipp ----
 
 namespace elastic::detail {
 
@@ -68337,9 +70055,9 @@ ELASTIC_DECL rendezvous_service::rendezvous_service(logger log, std::shared_ptr<
 
 ELASTIC_DECL rendezvous_service::rendezvous_service(
     std::shared_ptr<rendezvous_coordinator> job,
-    std::function<bool(const rendezvous_coordinator&)> may_speak, logger log,
+    std::function<bool(const rendezvous_coordinator&)> may_answer, logger log,
     std::shared_ptr<time_source> time)
-    : log_(std::move(log)), time_(std::move(time)), may_speak_(std::move(may_speak)) {
+    : log_(std::move(log)), time_(std::move(time)), may_answer_(std::move(may_answer)) {
   const std::string& run_id = job->run_id();
   jobs_.emplace(run_id, std::move(job));
 }
@@ -68525,7 +70243,7 @@ ELASTIC_DECL void rendezvous_service::refuse(connection id, const std::string& w
 ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& sender,
                                                 const std::string& run_id) {
   const auto position = jobs_.find(run_id);
-  if (position == jobs_.end() && may_speak_) {
+  if (position == jobs_.end() && may_answer_) {
     throw error(errc::protocol_violation, "a node of another job than the one that meets here");
   }
   if (position == jobs_.end() && !is_own(run_id)) make_room(id);
@@ -68648,16 +70366,16 @@ ELASTIC_DECL void rendezvous_service::compare_waits() {
 ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
   note_wait(job);
   pass_reports(job);
-  const bool may_speak = !may_speak_ || may_speak_(job);
-  if (may_speak) send_held();
+  const bool may_answer = !may_answer_ || may_answer_(job);
+  if (may_answer) send_held();
   for (const auto& answer : job.take_answers()) {
-    const bool is_told = may_speak || passes(answer.to, answer.what);
+    const bool is_told = may_answer || passes(answer.to, answer.what);
     is_told ? send(answer.to, answer.what) : hold(answer.to, answer.what);
   }
   for (const connection id : job.take_dropped()) {
     const auto position = connections_.find(id);
     if (position == connections_.end()) continue;
-    const bool ends_now = may_speak || (may_pass_ && holds_nothing_for(id));
+    const bool ends_now = may_answer || (may_pass_ && holds_nothing_for(id));
     has_held_ = has_held_ || !ends_now;
     position->second.ends_then = true;
     if (ends_now) hang_up(id);
@@ -68734,7 +70452,7 @@ ELASTIC_DECL void rendezvous_service::plan(const rendezvous_coordinator& job) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/vote_machine.ipp ----
+// ---- elastic/nodes/detail/vote_machine.ipp ----
 
 namespace elastic::detail {
 
@@ -68774,12 +70492,12 @@ ELASTIC_DECL void vote_machine::lost(int peer, time_point now) {
   step(now);
 }
 
-ELASTIC_DECL void vote_machine::entered(int peer, std::uint64_t life, time_point now,
+ELASTIC_DECL void vote_machine::entered(int peer, std::uint64_t incarnation, time_point now,
                                         bool is_in_place) {
   other& entry = others_.at(static_cast<std::size_t>(peer));
-  const bool shows_end = is_bound_to(peer) && entry.life != life && is_in_place;
+  const bool shows_end = is_bound_to(peer) && entry.incarnation != incarnation && is_in_place;
   if (shows_end) promise_->gone_at = now;
-  entry.life = life;
+  entry.incarnation = incarnation;
   entry.left_at.reset();
   step(now);
 }
@@ -68796,14 +70514,14 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::vot
   look_at_promise(now);
   candidate_messages::grant answer;
   answer.term = request.term;
-  answer.is_try = request.is_try;
-  answer.yes = may_vote_for(peer, request, now);
+  answer.is_prevote = request.is_prevote;
+  answer.is_granted = may_vote_for(peer, request, now);
   answer.is_blank = is_blank_;
   answer.has_restarted = chosen_.has_restarted;
   answer.own_term = term_;
-  if (answer.yes && !request.is_try) {
+  if (answer.is_granted && !request.is_prevote) {
     term_ = std::max(term_, request.term);
-    promise_ = promise{peer, life_of(peer), request.term, now};
+    promise_ = promise{peer, incarnation_of(peer), request.term, now};
     if (role_ == vote_role::asks) role_ = vote_role::follows;
     if (!is_blank_) answer.value = value_;
     notes_.push_back({fmt::format("votes for candidate {} in term {}", peer, request.term)});
@@ -68827,7 +70545,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::wri
     role_ = vote_role::follows;
     is_resignation_due_ = false;
     term_ = std::max(term_, request.term);
-    promise_ = promise{peer, life_of(peer), request.term, now, request.stamp};
+    promise_ = promise{peer, incarnation_of(peer), request.term, now, request.stamp};
     try_at_.reset();
     pause_ = {};
     if (is_blank_ || request.value.is_newer_than(value_)) value_ = request.value;
@@ -68859,8 +70577,8 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::ret
 ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::grant& answer,
                                          time_point now) {
   look_at_lease(now);
-  const bool is_due = (role_ == vote_role::asks && answer.is_try) ||
-                      (role_ == vote_role::runs && !answer.is_try && answer.term == term_);
+  const bool is_due = (role_ == vote_role::asks && answer.is_prevote) ||
+                      (role_ == vote_role::runs && !answer.is_prevote && answer.term == term_);
   other& entry = others_.at(static_cast<std::size_t>(peer));
   if (is_due && entry.is_asked) {
     entry.answer = answer;
@@ -68894,7 +70612,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::ack
   step(now);
 }
 
-ELASTIC_DECL void vote_machine::told_term(std::int64_t term, time_point now) {
+ELASTIC_DECL void vote_machine::observe_term(std::int64_t term, time_point now) {
   look_at_lease(now);
   if (term <= term_) return step(now);
   if (role_ == vote_role::leads) step_down(fmt::format("a node knows of term {}", term), now);
@@ -68974,8 +70692,8 @@ ELASTIC_DECL bool vote_machine::may_vote_for(int peer, const candidate_messages:
   if (is_retired_) return false;
   const bool is_bound = promise_ && !is_bound_to(peer);
   if (is_bound) return false;
-  if (!request.is_try && request.term <= term_) return false;
-  return may_promise_blank(now) || (is_blank_ && request.is_fresh);
+  if (!request.is_prevote && request.term <= term_) return false;
+  return may_promise_blank(now) || (is_blank_ && request.starts_job);
 }
 
 ELASTIC_DECL bool vote_machine::may_promise_blank(time_point now) const {
@@ -68983,7 +70701,7 @@ ELASTIC_DECL bool vote_machine::may_promise_blank(time_point now) const {
 }
 
 ELASTIC_DECL bool vote_machine::is_bound_to(int peer) const {
-  return promise_ && promise_->to == peer && promise_->life == life_of(peer);
+  return promise_ && promise_->to == peer && promise_->incarnation == incarnation_of(peer);
 }
 
 ELASTIC_DECL time_point vote_machine::freed_at() const {
@@ -69038,10 +70756,10 @@ ELASTIC_DECL duration vote_machine::jitter(duration most) {
       random_.below(static_cast<std::uint64_t>(std::max<duration>(most, duration(1)).count()))));
 }
 
-ELASTIC_DECL void vote_machine::ask(bool is_try, bool is_fresh, time_point now) {
-  role_ = is_try ? vote_role::asks : vote_role::runs;
+ELASTIC_DECL void vote_machine::ask(bool is_prevote, bool starts_job, time_point now) {
+  role_ = is_prevote ? vote_role::asks : vote_role::runs;
   // The second phase asks the same candidates, so it keeps what the first one found out.
-  if (is_try) has_any_restarted_ = chosen_.has_restarted;
+  if (is_prevote) has_any_restarted_ = chosen_.has_restarted;
   asked_at_ = now;
   answered_by_ = now + election_patience;
   for (std::size_t peer = 0; peer < others_.size(); ++peer) {
@@ -69049,13 +70767,13 @@ ELASTIC_DECL void vote_machine::ask(bool is_try, bool is_fresh, time_point now) 
     entry.answer.reset();
     entry.is_asked = entry.is_reached;
     if (!entry.is_asked) continue;
-    const std::int64_t term = is_try ? term_ + 1 : term_;
-    question_to(static_cast<int>(peer), candidate_messages::vote{term, is_try, is_fresh});
+    const std::int64_t term = is_prevote ? term_ + 1 : term_;
+    question_to(static_cast<int>(peer), candidate_messages::vote{term, is_prevote, starts_job});
   }
 }
 
 ELASTIC_DECL void vote_machine::count_tries(time_point now) {
-  int yes = 1;
+  int granted = 1;
   int blank = 1;
   int missing = 0;
   for (const other& entry : others_) {
@@ -69063,7 +70781,7 @@ ELASTIC_DECL void vote_machine::count_tries(time_point now) {
     if (!entry.answer) {
       ++missing;
     } else {
-      yes += entry.answer->yes ? 1 : 0;
+      granted += entry.answer->is_granted ? 1 : 0;
       blank += entry.answer->is_blank ? 1 : 0;
     }
   }
@@ -69076,32 +70794,32 @@ ELASTIC_DECL void vote_machine::count_tries(time_point now) {
   // once.
   const bool may_be_fresh = is_blank_ && blank + missing == chosen_.candidates;
   if (may_be_fresh && !is_late) return;
-  if (yes >= majority() && may_promise_blank(now)) return run(false, now);
+  if (granted >= majority() && may_promise_blank(now)) return run(false, now);
   if (missing == 0 || is_late) lose("not enough candidates would vote for it", now);
 }
 
-ELASTIC_DECL void vote_machine::run(bool is_fresh, time_point now) {
+ELASTIC_DECL void vote_machine::run(bool starts_job, time_point now) {
   const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(now - started_);
   term_ = std::max<std::int64_t>(term_ + 1, wall_ + elapsed.count());
-  promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now};
-  is_fresh_ = is_fresh;
+  promise_ = promise{chosen_.self, incarnation_of(chosen_.self), term_, now};
+  starts_job_ = starts_job;
   notes_.push_back({fmt::format("runs in term {}", term_)});
-  ask(false, is_fresh, now);
+  ask(false, starts_job, now);
 }
 
 ELASTIC_DECL void vote_machine::count_votes(time_point now) {
-  int yes = 1;
+  int granted = 1;
   int missing = 0;
   for (const other& entry : others_) {
     if (!entry.is_asked) continue;
     if (!entry.answer) {
       ++missing;
     } else {
-      yes += entry.answer->yes ? 1 : 0;
+      granted += entry.answer->is_granted ? 1 : 0;
     }
   }
-  if (yes >= majority()) return lead(now);
-  if (yes + missing < majority() || now >= answered_by_) lose("too few votes", now);
+  if (granted >= majority()) return lead(now);
+  if (granted + missing < majority() || now >= answered_by_) lose("too few votes", now);
 }
 
 ELASTIC_DECL void vote_machine::lose(const char* why, time_point now) {
@@ -69125,13 +70843,13 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
     entry.heard = time_point::min();
     entry.retired_at.reset();
     entry.kept = 0;
-    if (!entry.is_asked || !entry.answer || !entry.answer->yes) continue;
+    if (!entry.is_asked || !entry.answer || !entry.answer->is_granted) continue;
     entry.heard = asked_at_;
     if (!entry.answer->value) continue;
     ++informed;
     if (informed == 1 || entry.answer->value->is_newer_than(value_)) value_ = *entry.answer->value;
   }
-  const bool is_known = is_fresh_ ? !has_any_restarted_ : informed >= majority();
+  const bool is_known = starts_job_ ? !has_any_restarted_ : informed >= majority();
   // The former leader, too, may have led without knowing the newest round.
   value_.is_uncertain = !is_known || value_.is_uncertain;
   uncertain_until_ = value_.is_uncertain ? now + silence() : now;
@@ -69151,7 +70869,7 @@ ELASTIC_DECL void vote_machine::note_doubt() {
   std::string text = fmt::format(
       "may not know the newest round: waits {:g} s, as long as nodes of it may have workers",
       std::chrono::duration<double>(silence()).count());
-  if (is_fresh_) {
+  if (starts_job_) {
     text +=
         "; agents of this job were killed or stopped before its end, and a job of another run id "
         "would not wait";
@@ -69218,7 +70936,7 @@ ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
   has_begun_ = false;
   is_resignation_due_ = true;
   // The workers of its own node must end first.
-  promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now + grace() / 2};
+  promise_ = promise{chosen_.self, incarnation_of(chosen_.self), term_, now + grace() / 2};
 }
 
 ELASTIC_DECL void vote_machine::say_to_asked(const candidate_messages::resign& request) {
@@ -69287,7 +71005,7 @@ class leader_visitor : public store_extension::conversation {
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/candidate.ipp ----
+// ---- elastic/nodes/detail/candidate.ipp ----
 
 namespace elastic::detail {
 
@@ -69395,7 +71113,7 @@ ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
   }
   const bool is_quiet = is_over ? is_free() : votes_->value().round < 0;
   votes_->retire(is_over && is_quiet, time.now());
-  settle();
+  apply_outputs();
   std::vector<std::shared_ptr<message_channel>> channels;
   for (const route& way : routes_) channels.push_back(way.channel);
   for (const auto& channel : channels) {
@@ -69504,8 +71222,8 @@ ELASTIC_DECL void candidate::take(visitor& sender, const candidate_messages::see
   if (!why.empty()) return sender.send(candidate_messages::rejected{why});
   sender.search = request;
   // The terms after it must fit into messages, too.
-  if (request.most_term <= limits::rendezvous_told_number / 4) {
-    votes_->told_term(request.most_term, chosen_.time->now());
+  if (request.highest_term <= limits::rendezvous_told_number / 4) {
+    votes_->observe_term(request.highest_term, chosen_.time->now());
   }
   // The node asked again before it got the answer.
   if (sender.knows_leader) return;
@@ -69545,7 +71263,7 @@ ELASTIC_DECL void candidate::look_again(int peer) {
 }
 
 ELASTIC_DECL void candidate::end_look(int peer) {
-  if (std::exchange(route_to(peer).is_looking, false)) tell_seekers();
+  if (std::exchange(route_to(peer).is_looking, false)) announce_leader();
 }
 
 ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& answer,
@@ -69580,7 +71298,7 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
       entry->send(candidate_messages::rejected{objection_to_second(peer)});
     }
   }
-  tell_seekers();
+  announce_leader();
   return true;
 }
 
@@ -69603,7 +71321,7 @@ ELASTIC_DECL bool candidate::is_in_doubt(const visitor& node) const {
   return (way.is_met || way.is_looking) && way.node != node.search->node;
 }
 
-ELASTIC_DECL void candidate::tell_seekers() {
+ELASTIC_DECL void candidate::announce_leader() {
   if (!service_ || !votes_->serves()) return;
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
     if (entry->search && !entry->knows_leader && !is_in_doubt(*entry)) tell_leader(*entry);
@@ -69701,7 +71419,7 @@ ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_ch
     note_missing(way, chosen_.time->now());
     votes_->lost(peer, chosen_.time->now());
   }
-  tell_seekers();
+  announce_leader();
   wake();
 }
 
@@ -69789,8 +71507,7 @@ ELASTIC_DECL void candidate::begin_votes() {
   voter.seed = chosen_.seed;
   const time_point now = chosen_.time->now();
   const auto today = chosen_.time->wall_now().time_since_epoch();
-  votes_.emplace(voter, now,
-                 std::chrono::duration_cast<std::chrono::milliseconds>(today).count());
+  votes_.emplace(voter, now, std::chrono::duration_cast<std::chrono::milliseconds>(today).count());
   if (voter.has_restarted) marked_until_ = now + chosen_.settings.silence();
   leave_mark();
 }
@@ -69814,13 +71531,13 @@ ELASTIC_DECL void candidate::wake() {
 ELASTIC_DECL task<void> candidate::keep_time() {
   for (;;) {
     earlier_->reset();
-    settle();
+    apply_outputs();
     co_await with_deadline(*chosen_.time, votes_->next_deadline(), earlier_->wait());
     votes_->advance(chosen_.time->now());
   }
 }
 
-ELASTIC_DECL void candidate::settle() {
+ELASTIC_DECL void candidate::apply_outputs() {
   for (;;) {
     if (votes_->serves() && !service_) begin_service();
     if (!votes_->serves() && service_) end_service();
@@ -69857,12 +71574,12 @@ ELASTIC_DECL void candidate::begin_service() {
   proposed_version_.reset();
   job_->inherit(votes_->value(), chosen_.node, chosen_.settings, now, votes_->uncertain_until());
   service_ = new_shared<rendezvous_service>(
-      job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
+      job_, [this](const rendezvous_coordinator& job) { return may_answer(job); }, chosen_.log,
       chosen_.time);
   if (chosen_.reports) service_->show(chosen_.run_id, chosen_.reports);
   service_end_ = new_shared<event_flag>(*executor_);
   tasks_->spawn(serve(service_, service_end_));
-  tell_seekers();
+  announce_leader();
 }
 
 ELASTIC_DECL void candidate::end_service() {
@@ -69877,7 +71594,7 @@ ELASTIC_DECL void candidate::end_service() {
   }
 }
 
-ELASTIC_DECL bool candidate::may_speak(const rendezvous_coordinator& job) {
+ELASTIC_DECL bool candidate::may_answer(const rendezvous_coordinator& job) {
   votes_->advance(chosen_.time->now());
   if (&job != job_.get()) return false;
   if (!votes_->serves()) {
@@ -69893,7 +71610,7 @@ ELASTIC_DECL bool candidate::may_speak(const rendezvous_coordinator& job) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/leader_connector.ipp ----
+// ---- elastic/nodes/detail/leader_connector.ipp ----
 
 namespace elastic::detail {
 
@@ -69961,7 +71678,7 @@ ELASTIC_DECL std::string leader_connector::question() const {
   asked.list = chosen_.list;
   asked.index = chosen_.self;
   asked.node = chosen_.node;
-  asked.most_term = term_;
+  asked.highest_term = term_;
   return candidate_text(candidate_request(asked));
 }
 
@@ -70088,17 +71805,25 @@ ELASTIC_DECL std::string objection_to_local_addr(
 
 // ---- elastic/nodes/detail/network_identity.hpp ----
 
+#include <fstream>
+
 namespace elastic::detail {
 
 /// Identifies the network to which the ports of this process belong, including the host and its
 /// boot: of two processes with the same identity, only one can have a given port. Addresses cannot
 /// identify it, because they move between hosts and are translated on the way.
 /// Result: empty if the system does not show it. Thread-safety: any thread.
-ELASTIC_DECL std::string network_identity();
+inline std::string network_identity() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  struct stat network{};
+  if (boot.empty() || ::stat("/proc/self/ns/net", &network) != 0) return {};
+  return fmt::format("{}-{}", boot, network.st_ino);
+}
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/candidate_source.ipp ----
+// ---- elastic/nodes/detail/candidate_source.ipp ----
 
 namespace elastic::detail {
 
@@ -70371,7 +72096,7 @@ ELASTIC_DECL task<void> wait_for_name(std::string host, duration patience,
 
 #if defined(ELASTIC_WITH_NODES) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/nodes/detail/impl/static_rendezvous.ipp ----
+// ---- elastic/nodes/detail/static_rendezvous.ipp ----
 
 #include <stdexcept>
 
@@ -70512,7 +72237,7 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2
 
-// ---- elastic/rendezvous/detail/impl/stored_rendezvous.ipp ----
+// ---- elastic/rendezvous/detail/stored_rendezvous.ipp ----
 
 namespace elastic::detail {
 
@@ -70560,7 +72285,7 @@ ELASTIC_DECL task<void> stored_rendezvous::shutdown() {
 
 #if defined(ELASTIC_WITH_NODES) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/nodes/detail/impl/job_file_fingerprint.ipp ----
+// ---- elastic/nodes/detail/job_file_fingerprint.ipp ----
 
 namespace elastic::detail {
 
@@ -70618,9 +72343,7 @@ ELASTIC_DECL std::string_view job_of_role(std::string_view run_id) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/job_file_record.ipp ----
-
-#include <nlohmann/json.hpp>
+// ---- elastic/nodes/detail/job_file_record.ipp ----
 
 namespace elastic::detail {
 
@@ -70667,7 +72390,7 @@ ELASTIC_DECL job_file_record parse_job_file_record(std::string_view text, const 
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/job_file_registry.ipp ----
+// ---- elastic/nodes/detail/job_file_registry.ipp ----
 
 namespace elastic::detail {
 
@@ -70689,7 +72412,7 @@ ELASTIC_DECL task<bool> job_file_registry::try_put(job_file_record record, std::
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/leader_network.ipp ----
+// ---- elastic/nodes/detail/leader_network.ipp ----
 
 namespace elastic::detail {
 
@@ -70731,7 +72454,7 @@ ELASTIC_DECL task<std::shared_ptr<store>> tcp_leader_network::store_at(endpoint 
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/registered_leader.ipp ----
+// ---- elastic/nodes/detail/registered_leader.ipp ----
 
 namespace elastic::detail {
 
@@ -70801,9 +72524,9 @@ ELASTIC_DECL registered_leader::registered_leader(options chosen)
 
 ELASTIC_DECL registered_leader::~registered_leader() = default;
 
-ELASTIC_DECL void registered_leader::stand(candidacy wish) {
+ELASTIC_DECL void registered_leader::try_to_lead(candidacy own) {
   const std::lock_guard lock(access_);
-  wish_ = std::move(wish);
+  wish_ = std::move(own);
   if (!executor_) return;
   asio::post(*executor_, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->wake();
@@ -70910,7 +72633,7 @@ ELASTIC_DECL auto registered_leader::write() -> task<outcome> {
     note_absence(failure.what());
     co_return outcome::unknown;
   }
-  const outcome came = judge(seen);
+  const outcome came = classify(seen);
   if (came != outcome::written) co_return came;
   lease_end_ = begun + chosen_.lease;
   next_beat_ = begun + beat_;
@@ -70920,7 +72643,7 @@ ELASTIC_DECL auto registered_leader::write() -> task<outcome> {
   co_return came;
 }
 
-ELASTIC_DECL auto registered_leader::judge(const leader_registry::sight& seen) -> outcome {
+ELASTIC_DECL auto registered_leader::classify(const leader_registry::sight& seen) -> outcome {
   const bool is_ours = seen.record && seen.record->password == record_.password;
   if (is_ours && seen.record->kept.sequence == record_.kept.sequence) {
     version_ = seen.version;
@@ -70978,7 +72701,7 @@ ELASTIC_DECL void registered_leader::begin_service() {
   job_->inherit(record_.kept, chosen_.node, chosen_.settings, now, first_round_at_);
   job_->fence_own_node();
   service_ = new_shared<rendezvous_service>(
-      job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
+      job_, [this](const rendezvous_coordinator& job) { return may_answer(job); }, chosen_.log,
       chosen_.time);
   service_->let_pass([this](const rendezvous_answer& answer) { return may_pass(answer); });
   service_->on_change([this](const rendezvous_coordinator&) { wake(); });
@@ -71089,7 +72812,7 @@ ELASTIC_DECL bool registered_leader::has_news() {
   return false;
 }
 
-ELASTIC_DECL bool registered_leader::may_speak(const rendezvous_coordinator& job) {
+ELASTIC_DECL bool registered_leader::may_answer(const rendezvous_coordinator& job) {
   if (&job != job_.get() || !has_lease()) {
     wake();
     return false;
@@ -71143,7 +72866,7 @@ ELASTIC_DECL task<void> registered_leader::hand_over(bool is_job_over) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/registry_watch.ipp ----
+// ---- elastic/nodes/detail/registry_watch.ipp ----
 
 namespace elastic::detail {
 
@@ -71185,7 +72908,7 @@ ELASTIC_DECL std::string registry_watch::obstacle() const {
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/registry_connector.ipp ----
+// ---- elastic/nodes/detail/registry_connector.ipp ----
 
 namespace elastic::detail {
 
@@ -71260,7 +72983,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect(
       throw_if_over();
       co_await claim_loss();
       const std::optional<duration> wait = co_await may_lead();
-      if (wait) co_await stand(*wait);
+      if (wait) co_await try_to_lead(*wait);
     }
     const time_point next_look = chosen_.time->now() + pause;
     try {
@@ -71426,15 +73149,14 @@ ELASTIC_DECL task<void> registry_connector::claim_loss() {
                          chosen_.time->now() >= seen_at_ + chosen_.settings.reconnect_grace;
     wait = is_gone ? std::optional(duration::zero()) : std::nullopt;
   }
-  const bool is_claimed =
-      claimed_term_ == record.kept.term && claimed_round_ == record.kept.round;
+  const bool is_claimed = claimed_term_ == record.kept.term && claimed_round_ == record.kept.round;
   if (!wait || is_claimed) co_return;
   loss_claim claim;
   claim.term = record.kept.term;
   claim.round = record.kept.round;
   claim.wait = *wait;
   // This must hold before anybody can rely on the claim.
-  node_.forgo_rounds(claim.round);
+  node_.skip_rounds_through(claim.round);
   try {
     co_await registry_->claim(node_.number, claim);
   } catch (const error& failure) {
@@ -71475,12 +73197,11 @@ ELASTIC_DECL task<std::optional<duration>> registry_connector::may_lead() {
 ELASTIC_DECL task<std::optional<duration>> registry_connector::all_claims() {
   const leader_record record = *seen_->record;
   const std::vector<std::uint64_t> followers = followers_of(record);
-  const bool is_claimed =
-      claimed_term_ == record.kept.term && claimed_round_ == record.kept.round;
+  const bool is_claimed = claimed_term_ == record.kept.term && claimed_round_ == record.kept.round;
   // Only one node asks, so that not every node reads every claim.
   if (followers.empty() || followers.front() != node_.number || !is_claimed) co_return std::nullopt;
-  duration wait = std::max<duration>(claimed_at_ + claimed_wait_ - chosen_.time->now(),
-                                     duration::zero());
+  duration wait =
+      std::max<duration>(claimed_at_ + claimed_wait_ - chosen_.time->now(), duration::zero());
   for (const std::uint64_t other : followers) {
     if (other == node_.number) continue;
     std::optional<loss_claim> claim;
@@ -71498,7 +73219,7 @@ ELASTIC_DECL task<std::optional<duration>> registry_connector::all_claims() {
   co_return wait;
 }
 
-ELASTIC_DECL task<void> registry_connector::stand(duration wait) {
+ELASTIC_DECL task<void> registry_connector::try_to_lead(duration wait) {
   registered_leader::options leading;
   leading.run_id = chosen_.run_id;
   leading.node = node_.number;
@@ -71511,13 +73232,13 @@ ELASTIC_DECL task<void> registry_connector::stand(duration wait) {
   leading.time = chosen_.time;
   leading.log = chosen_.log;
   auto leader = new_shared<registered_leader>(std::move(leading));
-  registered_leader::candidacy wish;
-  wish.address = co_await chosen_.network->serve(leader);
-  wish.former = *seen_;
-  wish.least_term = connected_.kept.term + 1;
-  wish.wait = wait;
+  registered_leader::candidacy own;
+  own.address = co_await chosen_.network->serve(leader);
+  own.former = *seen_;
+  own.least_term = connected_.kept.term + 1;
+  own.wait = wait;
   leader_ = std::move(leader);
-  leader_->stand(std::move(wish));
+  leader_->try_to_lead(std::move(own));
 }
 
 ELASTIC_DECL task<void> registry_connector::end_own_leader() {
@@ -71534,7 +73255,7 @@ ELASTIC_DECL task<void> registry_connector::leave(bool is_job_over) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/registry_source.ipp ----
+// ---- elastic/nodes/detail/registry_source.ipp ----
 
 namespace elastic::detail {
 
@@ -71553,8 +73274,8 @@ ELASTIC_DECL void registry_source::attach(std::shared_ptr<rendezvous_link> link)
     const auto own = known.lock();
     return own ? own->until_leader_is_fenced() : std::nullopt;
   };
-  state.forgo_rounds = [known](std::int64_t last) {
-    if (const auto own = known.lock()) own->forgo_rounds(last);
+  state.skip_rounds_through = [known](std::int64_t last) {
+    if (const auto own = known.lock()) own->skip_rounds_through(last);
   };
   connector_->attach(std::move(state));
   // The node's claims depend on it.
@@ -71592,70 +73313,13 @@ ELASTIC_DECL task<void> registry_source::retire(bool is_job_over) {
 
 #if defined(ELASTIC_WITH_PYTHON) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/python/detail/impl/stored_archive.ipp ----
-
-namespace elastic::detail {
-
-inline std::uint32_t crc32_of(std::string_view bytes) {
-  std::uint32_t sum = 0xffffffff;
-  for (const char byte : bytes) {
-    sum ^= static_cast<unsigned char>(byte);
-    for (int bit = 0; bit < 8; ++bit) sum = (sum >> 1) ^ ((sum & 1) != 0 ? 0xedb88320U : 0U);
-  }
-  return ~sum;
-}
-
-/// Appends a number in little-endian order.
-inline void append_number(std::string& bytes, std::size_t number, int size) {
-  for (int i = 0; i < size; ++i) bytes += static_cast<char>((number >> (8 * i)) & 0xff);
-}
-
-ELASTIC_DECL std::string stored_archive(std::string_view name, std::string_view content) {
-  // Version, flags, method, time, date (the earliest possible), checksum, sizes, length of the
-  // name.
-  std::string about;
-  append_number(about, 20, 2);
-  append_number(about, 0, 2);
-  append_number(about, 0, 2);
-  append_number(about, 0, 2);
-  append_number(about, (1 << 5) | 1, 2);
-  append_number(about, crc32_of(content), 4);
-  append_number(about, content.size(), 4);
-  append_number(about, content.size(), 4);
-  append_number(about, name.size(), 2);
-  append_number(about, 0, 2);
-
-  std::string bytes = "PK\3\4" + about;
-  bytes += name;
-  bytes += content;
-  const std::size_t directory_at = bytes.size();
-  bytes += "PK\1\2";
-  append_number(bytes, 20, 2);
-  bytes += about;
-  // No comment, first disk, no attributes, offset 0.
-  append_number(bytes, 0, 8);
-  append_number(bytes, 0, 6);
-  bytes += name;
-  const std::size_t directory_size = bytes.size() - directory_at;
-  bytes += "PK\5\6";
-  append_number(bytes, 0, 4);
-  append_number(bytes, 1, 2);
-  append_number(bytes, 1, 2);
-  append_number(bytes, directory_size, 4);
-  append_number(bytes, directory_at, 4);
-  append_number(bytes, 0, 2);
-  return bytes;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/python/detail/impl/import_record.ipp ----
+// ---- elastic/python/detail/import_record.ipp ----
 
 namespace elastic::detail {
 
 ELASTIC_DECL import_record::import_record()
     : memory_(::memfd_create("elastic-imports", MFD_CLOEXEC)),
-      hook_(std::string(import_recorder) + import_recorder_start) {
+      hook_(std::string(import_recorder_py) + import_recorder_start_py) {
   if (!hook_.exists()) memory_.reset();
 }
 
@@ -71686,55 +73350,11 @@ ELASTIC_DECL process_spec import_record::recorded(process_spec spec) const {
 
 }  // namespace elastic::detail
 
-// ---- elastic/python/detail/impl/python_command.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::optional<python_command> parse_python_command(
-    const std::vector<std::string>& arguments) {
-  using kind = python_command::kind;
-  constexpr std::string_view plain = "bBdEIiOPqRsSuvx";
-  python_command command;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    if (!argument.starts_with('-')) {
-      if (argument.empty()) return std::nullopt;
-      command.name = argument;
-      return command;
-    }
-    command.flags.push_back(argument);
-    if (argument == "--check-hash-based-pycs") {
-      if (++i == arguments.size()) return std::nullopt;
-      command.flags.push_back(arguments[i]);
-      continue;
-    }
-    const std::size_t index = argument.find_first_not_of(plain, 1);
-    if (index == std::string::npos && argument.size() > 1) continue;
-    const char letter = index == std::string::npos ? '-' : argument[index];
-    if (letter != 'W' && letter != 'X' && letter != 'm' && letter != 'c') return std::nullopt;
-    // The option's value is the rest of the argument or else the next argument.
-    const bool is_apart = index + 1 == argument.size();
-    if (is_apart && ++i == arguments.size()) return std::nullopt;
-    if (letter == 'W' || letter == 'X') {
-      if (is_apart) command.flags.push_back(arguments[i]);
-      continue;
-    }
-    command.flags.back().resize(index);
-    if (command.flags.back() == "-") command.flags.pop_back();
-    command.what = letter == 'm' ? kind::module : kind::code;
-    if (letter == 'm') command.name = is_apart ? arguments[i] : argument.substr(index + 1);
-    return command;
-  }
-  return std::nullopt;
-}
-
-}  // namespace elastic::detail
-
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/process/detail/impl/memory_room.ipp ----
+// ---- elastic/process/detail/memory_room.ipp ----
 
 #include <fstream>
 #include <sstream>
@@ -71798,7 +73418,7 @@ ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root) {
 
 #if defined(ELASTIC_WITH_ROLES) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3)
 
-// ---- elastic/roles/detail/impl/replica_ledger.ipp ----
+// ---- elastic/roles/detail/replica_ledger.ipp ----
 
 namespace elastic::detail {
 
@@ -71835,130 +73455,50 @@ ELASTIC_DECL restart_ledger::decision replica_ledger::failed(std::size_t replica
 
 }  // namespace elastic::detail
 
-// ---- elastic/roles/detail/impl/replica_run.ipp ----
+// ---- elastic/roles/detail/replica_run.ipp ----
 
 #include <numeric>
 
 namespace elastic::detail {
 
+inline agent_part::context without_world(agent_part::context context) {
+  context.has_world = false;
+  return context;
+}
+
 ELASTIC_DECL replica_run::replica_run(agent_part::context context, prepared_workers prepared,
                                       std::string run_id)
-    : spec_(std::move(prepared.workers)),
-      notice_(std::move(prepared.notice)),
-      run_id_(std::move(run_id)),
-      strand_(context.strand),
-      parts_(make_parts(std::move(context), prepared.services)),
-      services_(wrap_launcher(std::move(prepared.services), *parts_)),
-      log_(services_.log),
-      time_(*services_.time),
-      files_(*services_.journal, time_, log_),
-      group_(strand_, spec_, services_, files_.layout()),
-      journal_(*services_.journal, spec_, group_, time_),
-      telemetry_(services_, spec_, run_id_, "replicas"),
+    : worker_run(without_world(std::move(context)), std::move(prepared.workers),
+                 std::move(prepared.services), std::move(run_id), "replicas"),
+      startup_warning_(std::move(prepared.notice)),
       ledger_(spec_),
-      stop_requested_(strand_),
       happened_(strand_),
       tasks_(std::make_unique<task_group>(strand_)) {
-  group_.attach(parts_);
   group_.treat_as_replicas([this](std::size_t replica) {
     ended_.push_back(replica);
     happened_.set();
   });
 }
 
-ELASTIC_DECL std::shared_ptr<agent_parts> replica_run::make_parts(agent_part::context context,
-                                                             const agent_services& services) {
-  context.local_world_size = spec_.nproc_per_node;
-  context.has_world = false;
-  return make_agent_parts(services, std::move(context), run_id_, group_);
-}
-
-ELASTIC_DECL task<run_result> replica_run::run_to_end() {
-  const time_point began = time_.now();
-  journal_.note_start(run_id_, "replicas");
-  std::optional<run_result> result;
-  std::string breakdown = "unknown error";
-  std::exception_ptr failure;
-  try {
-    task<run_result> living = supervise();
-    // However the run ends, no replica is left.
-    task<void> ending = end_all();
-    result = co_await with_cleanup(std::move(living), std::move(ending));
-  } catch (const std::exception& thrown) {
-    failure = std::current_exception();
-    breakdown = thrown.what();
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  journal_.note_end(result ? result->state : worker_state::failed,
-                    result ? result->reason : breakdown, began);
-  task<void> leaving = files_.leave(result ? &*result : nullptr);
-  co_await std::move(leaving);
-  if (failure) {
-    telemetry_.record_agent(group_, restarts_, breakdown);
-    std::rethrow_exception(group_.error_of_run(failure));
-  }
-  report(*result);
-  co_return std::move(*result);
-}
-
-// ---- requests -----------------------------------------------------------------------------------
-
-ELASTIC_DECL void replica_run::take(const stop_request& request) {
-  if (stop_ && !request.escalates) return;
-  const bool is_urgent = stop_.has_value() || request.signal == SIGKILL;
-  const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
-  const std::string text =
-      fmt::format("{}: {} the replicas", reason, is_urgent ? "killing" : "stopping");
-  request.is_planned ? log_.info("{}", text) : log_.warning("{}", text);
-  if (!stop_) stop_ = request;
-  journal_.note_stop_request(reason, is_urgent ? SIGKILL : request.signal);
-  if (is_urgent) {
-    group_.kill();
-  } else {
-    group_.end_hooks();
-  }
-  stop_requested_.set();
-  happened_.set();
-}
-
-ELASTIC_DECL void replica_run::take(const signal_request& request) {
-  log_.info("{} passed on to {} replicas", signal_name(request.number),
-            group_.running() + group_.starting());
-  group_.signal(request.number);
-}
-
-ELASTIC_DECL void replica_run::take(const rank_signal_request& request) {
-  const std::vector<worker_group::worker>& replicas = group_.workers();
-  const auto slot = static_cast<std::size_t>(request.rank);
-  if (request.rank < 0 || slot >= replicas.size() || replicas[slot].pid == 0) return;
-  const worker_group::worker& entry = replicas[slot];
-  std::string text = fmt::format("replica {} does not run", request.rank);
-  if (!entry.end) {
-    group_.signal(slot, request.number);
-    text = fmt::format("{} sent to replica {} (pid {})", signal_name(request.number), request.rank,
-                       entry.pid);
-  }
-  if (request.reason.empty()) return log_.debug("{}", text);
-  log_.warning("{}: {}", request.reason, text);
-  if (entry.end) return;
-  journal_.note_fault(entry, request.number, fmt::format("{}: {}", request.reason, text));
+/// However the run ends, no replica is left.
+ELASTIC_DECL task<void> replica_run::live(std::optional<run_result>& result) {
+  return keep_result(with_cleanup(supervise(), end_all()), result);
 }
 
 // ---- commands -----------------------------------------------------------------------------------
 
 ELASTIC_DECL void replica_run::take(const std::shared_ptr<pending_command>& pending) {
-  const job_command::kind what = pending->command().what;
-  if (what == job_command::kind::drain) return drain(*pending);
-  if (what == job_command::kind::resume) return begin_resume(pending);
-  if (stop_) return pending->settle(false, "the replicas are being stopped");
-  if (what == job_command::kind::pause) return begin_pause(pending);
-  if (group_.running() == 0) return pending->settle(false, "no replicas run on this node now");
-  const bool saves = what == job_command::kind::checkpoint;
-  if (saves && (is_saving_ || asked_pause_)) {
+  using kind = job_command::kind;
+  const kind what = pending->command().what;
+  if (what == kind::drain) return drain(*pending);
+  if (what == kind::resume) return begin_resume(pending);
+  if (stop_.is_requested()) return pending->settle(false, "the replicas are being stopped");
+  if (what == kind::pause) return begin_pause(pending);
+  if (what == kind::stacks) return orders_.push_inspection(pending);
+  if (orders_.is_saving() || asked_pause_) {
     return pending->settle(false, "no checkpoint: one is being saved already");
   }
-  run_beside(saves ? save(pending) : inspect(pending));
+  orders_.push_checkpoint(pending);
 }
 
 ELASTIC_DECL void replica_run::drain(pending_command& pending) {
@@ -71977,15 +73517,14 @@ ELASTIC_DECL std::optional<int> replica_run::ended_with_success() const {
 }
 
 inline std::string no_pause_after_success(int replica) {
-  return fmt::format("not paused: replica {} has ended with success, and would run again",
-                     replica);
+  return fmt::format("not paused: replica {} has ended with success, and would run again", replica);
 }
 
 ELASTIC_DECL void replica_run::begin_pause(std::shared_ptr<pending_command> pending) {
   if (asked_resume_) return pending->settle(false, "not paused: the replicas are being resumed");
   if (is_paused_) return pending->settle(true, "the replicas are already paused");
   if (asked_pause_) return pending->settle(false, "not paused: a pause is asked for already");
-  if (is_saving_) return pending->settle(false, "not paused: a checkpoint is being saved");
+  if (orders_.is_saving()) return pending->settle(false, "not paused: a checkpoint is being saved");
   if (const auto done = ended_with_success()) {
     return pending->settle(false, no_pause_after_success(*done));
   }
@@ -71998,53 +73537,20 @@ ELASTIC_DECL void replica_run::begin_resume(std::shared_ptr<pending_command> pen
   if (!is_paused_ || asked_resume_) {
     return pending->settle(false, "not resumed: the replicas are not paused");
   }
-  if (stop_) return pending->settle(false, "not resumed: the replicas are being stopped");
+  if (stop_.is_requested()) {
+    return pending->settle(false, "not resumed: the replicas are being stopped");
+  }
   asked_resume_ = std::move(pending);
   happened_.set();
-}
-
-ELASTIC_DECL task<void> replica_run::save(std::shared_ptr<pending_command> pending) {
-  const time_point began = time_.now();
-  task<checkpoint_outcome> saving = save_within(pending->command().within);
-  const checkpoint_outcome outcome = co_await std::move(saving);
-  if (outcome.asked == 0) {
-    pending->settle(false, "no replica accepts requests for a checkpoint");
-    co_return;
-  }
-  const std::chrono::duration<double> took = time_.now() - began;
-  std::string text = fmt::format("checkpoint: saved by {} of {} replicas in {:.3f} s",
-                                 outcome.saved, outcome.asked, took.count());
-  for (const std::string& problem : outcome.problems) text += "; " + problem;
-  log_.info("{}", text);
-  pending->settle(outcome.saved == outcome.asked, std::move(text));
-}
-
-ELASTIC_DECL task<checkpoint_outcome> replica_run::save_within(duration limit) {
-  const time_point began = time_.now();
-  is_saving_ = true;
-  const struct saving_mark {
-    bool& is_saving;
-    ~saving_mark() { is_saving = false; }
-  } mark{is_saving_};
-  task<checkpoint_outcome> saving = group_.checkpoint(limit);
-  checkpoint_outcome outcome = co_await std::move(saving);
-  journal_.note_checkpoint(outcome, began);
-  co_return outcome;
-}
-
-ELASTIC_DECL task<void> replica_run::inspect(std::shared_ptr<pending_command> pending) {
-  task<job_command::outcome> inspecting = parts_->carry_out(pending->command());
-  job_command::outcome outcome = co_await std::move(inspecting);
-  pending->settle(outcome.is_done, std::move(outcome.text));
 }
 
 /// Lets the replicas save a checkpoint, and stops them.
 ELASTIC_DECL task<void> replica_run::pause() {
   const job_command command = asked_pause_->command();
   task<void> saving = save_before_pause(command.within);
-  co_await race(std::move(saving), stop_requested_.wait());
+  co_await race(std::move(saving), stop_.requested());
   const auto done = ended_with_success();
-  if (stop_ || done) {
+  if (stop_.is_requested() || done) {
     const auto pending = std::exchange(asked_pause_, nullptr);
     if (done) pending->settle(false, no_pause_after_success(*done));
     co_return;
@@ -72057,9 +73563,12 @@ ELASTIC_DECL task<void> replica_run::pause() {
   ended_.clear();
   due_.clear();
   is_paused_ = true;
-  std::exchange(asked_pause_, nullptr)
-      ->settle(!stop_, stop_ ? "not paused: the replicas are being stopped"
-                             : "the replicas are paused: none of this node runs");
+  const auto pending = std::exchange(asked_pause_, nullptr);
+  if (stop_.is_requested()) {
+    pending->settle(false, "not paused: the replicas are being stopped");
+  } else {
+    pending->settle(true, "the replicas are paused: none of this node runs");
+  }
 }
 
 ELASTIC_DECL task<void> replica_run::resume() {
@@ -72078,11 +73587,11 @@ ELASTIC_DECL task<void> replica_run::resume() {
 // ---- the loop -----------------------------------------------------------------------------------
 
 ELASTIC_DECL task<run_result> replica_run::supervise() {
-  if (!stop_) {
+  if (!stop_.is_requested()) {
     task<void> beginning = open_and_start();
-    co_await race(std::move(beginning), stop_requested_.wait());
+    co_await race(std::move(beginning), stop_.requested());
   }
-  while (!stop_) {
+  while (!stop_.is_requested()) {
     if (failure_) std::rethrow_exception(failure_);
     if (is_paused_) {
       task<void> waiting = spend_pause();
@@ -72091,11 +73600,11 @@ ELASTIC_DECL task<run_result> replica_run::supervise() {
       // The endless grace period waits for a slow reader of their output.
       task<void> clearing = stop_all({SIGKILL, duration::max()});
       co_await std::move(clearing);
-      co_return finish(worker_state::succeeded, "all replicas ended with success");
+      co_return finish_succeeded();
     } else if (refusal_ || group_.state() == worker_state::failed) {
       task<void> stopping = stop_all(usual_stop());
       co_await std::move(stopping);
-      if (!stop_) co_return finish_failed();
+      if (!stop_.is_requested()) co_return finish_failed();
     } else {
       task<void> stepping = take_step();
       co_await std::move(stepping);
@@ -72115,10 +73624,10 @@ ELASTIC_DECL task<void> replica_run::take_step() {
     ended_.pop_front();
     judge(replica);
   } else if (!due_.empty()) {
-    next_life next = std::move(due_.front());
+    pending_restart next = std::move(due_.front());
     due_.pop_front();
     task<void> starting = start_again(std::move(next));
-    co_await race(std::move(starting), stop_requested_.wait());
+    co_await race(std::move(starting), stop_.requested());
   } else {
     task<void> waiting = await_event();
     co_await std::move(waiting);
@@ -72129,7 +73638,7 @@ ELASTIC_DECL task<void> replica_run::take_step() {
 ELASTIC_DECL task<void> replica_run::spend_pause() {
   if (!asked_resume_) happened_.reset();
   task<void> next = asked_resume_ ? resume() : happened_.wait();
-  co_await race(std::move(next), stop_requested_.wait());
+  co_await race(std::move(next), stop_.requested());
 }
 
 ELASTIC_DECL task<void> replica_run::open_and_start() {
@@ -72155,17 +73664,17 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   group_.on_start([this, alone, ranks, starting] {
     journal_.note_workers(alone, ranks, std::nullopt, starting);
   });
-  task<void> begin = start_ == 0
-                         ? group_.start(alone, ranks, run_id_, 0)
-                         : group_.start_replicas(alone, ranks, run_id_, failures);
+  task<void> begin = start_ == 0 ? group_.start(alone, ranks, run_id_, 0)
+                                 : group_.start_replicas(alone, ranks, run_id_, failures);
   co_await std::move(begin);
   for (std::size_t replica = 0; replica < group_.workers().size(); ++replica) {
     ledger_.started(replica, time_.now());
   }
   telemetry_.record_start(group_);
-  if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
+  if (!startup_warning_.empty()) log_.warning("{}", std::exchange(startup_warning_, {}));
   log_.info("{} replicas of '{}' run", spec_.nproc_per_node, spec_.role);
   announce(std::nullopt);
+  run_beside(orders_.carry_out());
   run_beside(group_.watch_uninterruptible());
   run_beside(group_.watch_work());
 }
@@ -72213,7 +73722,7 @@ ELASTIC_DECL restart_ledger::decision replica_run::decide(const worker_group::wo
 }
 
 /// Makes a replica due to restart once its descendants are gone and its delay is over.
-ELASTIC_DECL task<void> replica_run::prepare(next_life next, time_point due) {
+ELASTIC_DECL task<void> replica_run::prepare(pending_restart next, time_point due) {
   task<void> clearing = group_.clear(next.replica);
   co_await std::move(clearing);
   if (time_.now() < due) co_await time_.sleep_until(due);
@@ -72237,10 +73746,10 @@ ELASTIC_DECL task<void> replica_run::note_failure(task<void> work) {
   if (failure_) happened_.set();
 }
 
-ELASTIC_DECL task<void> replica_run::start_again(next_life next) {
+ELASTIC_DECL task<void> replica_run::start_again(pending_restart next) {
   const std::size_t replica = next.replica;
   choose_ports({replica});
-  group_.on_start([this, next = std::move(next)] { note_next_life(next); });
+  group_.on_start([this, next = std::move(next)] { note_restart(next); });
   task<void> starting = group_.restart(replica, run_id_, ledger_.failures(replica));
   co_await std::move(starting);
   ledger_.started(replica, time_.now());
@@ -72250,7 +73759,7 @@ ELASTIC_DECL task<void> replica_run::start_again(next_life next) {
   announce(entry.identity.rank);
 }
 
-ELASTIC_DECL void replica_run::note_next_life(const next_life& next) {
+ELASTIC_DECL void replica_run::note_restart(const pending_restart& next) {
   const worker_group::worker& entry = group_.workers()[next.replica];
   job_event event;
   event.kind = job_event::type::ranks_replaced;
@@ -72288,33 +73797,16 @@ ELASTIC_DECL void replica_run::announce(std::optional<int> replaced) {
 
 // ---- the end ------------------------------------------------------------------------------------
 
-ELASTIC_DECL task<void> replica_run::stop_all(stop_plan plan) {
-  return journal_.time_stop(plan, carry_out(plan));
-}
-
 /// Stops the replicas by `plan`, or by the stop request if there is one or one arrives meanwhile.
-ELASTIC_DECL task<void> replica_run::carry_out(stop_plan plan) {
+ELASTIC_DECL task<void> replica_run::stop_all(stop_plan plan) {
   co_await tasks_->stop();
-  if (!stop_) co_await race(group_.stop(plan), stop_requested_.wait());
-  if (!stop_) co_return;
-  plan.signal = stop_->signal;
-  plan.grace = stop_->grace.value_or(spec_.shutdown_timeout);
-  co_await group_.stop(plan);
-}
-
-ELASTIC_DECL task<void> replica_run::save_before_stop() {
-  const duration timeout = spec_.preempt_grace;
-  if (stop_->signal != SIGTERM || timeout <= duration::zero()) co_return;
-  if (group_.state() != worker_state::healthy) co_return;
-  log_.info("asking the replicas for a checkpoint");
-  task<checkpoint_outcome> saving = save_within(timeout);
-  co_await std::move(saving);
+  orders_.clear();
+  co_await stop_.stop(plan, duration::max());
 }
 
 ELASTIC_DECL task<void> replica_run::save_before_pause(duration limit) {
   if (group_.state() != worker_state::healthy) co_return;
-  task<checkpoint_outcome> saving = save_within(limit);
-  co_await std::move(saving);
+  co_await orders_.save(limit);
 }
 
 ELASTIC_DECL task<void> replica_run::end_all() {
@@ -72325,14 +73817,15 @@ ELASTIC_DECL task<void> replica_run::end_all() {
 
 ELASTIC_DECL task<run_result> replica_run::finish_stopped() {
   co_await tasks_->stop();
-  task<void> saving = save_before_stop();
-  co_await std::move(saving);
-  task<void> stopping = stop_all(usual_stop());
-  co_await std::move(stopping);
-  run_result result =
-      finish(worker_state::stopped, stop_->reason.empty() ? "stop requested" : stop_->reason);
-  result.stop_signal = stop_->signal;
-  co_return result;
+  co_await save_before_stop();
+  co_await stop_all(usual_stop());
+  co_return stopped_result();
+}
+
+ELASTIC_DECL run_result replica_run::finish_succeeded() {
+  run_result result = make_result(worker_state::succeeded, "all replicas ended with success");
+  result.return_values = group_.return_values();
+  return result;
 }
 
 /// The restarts are used up, or a replica has reported that it must not restart or that this node
@@ -72342,34 +73835,15 @@ ELASTIC_DECL run_result replica_run::finish_failed() {
   if (refusal_) reason = refusal_->reason;
   if (!refusal_ && group_.reports().no_restart) reason = *group_.reports().no_restart;
   if (group_.reports().bad_node) reason = *group_.reports().bad_node;
-  run_result result = finish(worker_state::failed, std::move(reason));
+  run_result result = make_result(worker_state::failed, std::move(reason));
   result.is_hopeless = refusal_ && refusal_->is_hopeless;
   result.left_as_bad = group_.reports().bad_node.has_value();
   return result;
 }
 
-ELASTIC_DECL run_result replica_run::finish(worker_state state, std::string reason) {
-  run_result result;
-  result.state = state;
-  result.failures = group_.failures(host_name());
-  result.restarts = restarts_;
-  result.max_restarts = spec_.max_restarts;
-  result.reason = std::move(reason);
-  if (state == worker_state::succeeded) result.return_values = group_.return_values();
-  return result;
-}
-
-ELASTIC_DECL void replica_run::report(const run_result& result) {
-  const bool was_stopped = result.state == worker_state::stopped;
-  if (!was_stopped) telemetry_.emit_result(result);
-  telemetry_.record_workers(group_, result);
-  telemetry_.record_agent(group_, result.restarts,
-                          was_stopped ? std::optional<std::string>(result.reason) : std::nullopt);
-}
-
 }  // namespace elastic::detail
 
-// ---- elastic/roles/detail/impl/role_places.ipp ----
+// ---- elastic/roles/detail/role_places.ipp ----
 
 namespace elastic::detail {
 
@@ -72465,7 +73939,7 @@ ELASTIC_DECL logger log_of_role(const std::string& name, const logger& log);
 
 }  // namespace elastic::detail
 
-// ---- elastic/roles/detail/impl/role_plan.ipp ----
+// ---- elastic/roles/detail/role_plan.ipp ----
 
 namespace elastic::detail {
 
@@ -72643,7 +74117,7 @@ ELASTIC_DECL role_plan::runner role_plan::make_runner(std::size_t role,
 
 }  // namespace elastic::detail
 
-// ---- elastic/roles/detail/impl/role_board.ipp ----
+// ---- elastic/roles/detail/role_board.ipp ----
 
 namespace elastic::detail {
 
@@ -72756,7 +74230,7 @@ ELASTIC_DECL void role_board::write() const {
 
 }  // namespace elastic::detail
 
-// ---- elastic/roles/detail/impl/role_journal.ipp ----
+// ---- elastic/roles/detail/role_journal.ipp ----
 
 namespace elastic::detail {
 
@@ -72803,7 +74277,7 @@ ELASTIC_DECL void role_journal::take(journal_record record, const std::string& r
 
 }  // namespace elastic::detail
 
-// ---- elastic/roles/detail/impl/role_machine.ipp ----
+// ---- elastic/roles/detail/role_machine.ipp ----
 
 namespace elastic::detail {
 
@@ -73017,7 +74491,7 @@ ELASTIC_DECL std::string role_machine::obstacle(const role_rule::condition& cond
 
 }  // namespace elastic::detail
 
-// ---- elastic/roles/detail/impl/role_post.ipp ----
+// ---- elastic/roles/detail/role_post.ipp ----
 
 #include <iterator>
 
@@ -73219,11 +74693,10 @@ class role_watch final : public agent_part {
  public:
   /// @param workers   how many workers of the role this node runs
   /// @param on_ready  called when all of them are ready, and again after each restart
-  ELASTIC_DECL role_watch(elastic::role::readiness readiness, int workers,
-                          std::function<void()> on_ready);
+  role_watch(elastic::role::readiness readiness, int workers, std::function<void()> on_ready);
 
-  ELASTIC_DECL void started(const started_workers& start) override;
-  ELASTIC_DECL void progressed(const worker_progress& made) override;
+  void started(const started_workers& start) override;
+  void progressed(const worker_progress& made) override;
 
  private:
   elastic::role::readiness readiness_;
@@ -73232,6 +74705,24 @@ class role_watch final : public agent_part {
   /// The local ranks that have reported.
   std::set<int> reported_;
 };
+
+inline role_watch::role_watch(elastic::role::readiness readiness, int workers,
+                              std::function<void()> on_ready)
+    : readiness_(readiness),
+      workers_(static_cast<std::size_t>(workers)),
+      on_ready_(std::move(on_ready)) {}
+
+inline void role_watch::started(const started_workers& start) {
+  // Workers that kept their processes have reported before.
+  if (start.stayed == 0) reported_.clear();
+  if (readiness_ == elastic::role::readiness::start) on_ready_();
+}
+
+inline void role_watch::progressed(const worker_progress& made) {
+  const bool is_first = reported_.insert(made.local_rank).second;
+  const bool is_last = is_first && reported_.size() == workers_;
+  if (is_last && readiness_ == elastic::role::readiness::progress) on_ready_();
+}
 
 }  // namespace elastic::detail
 
@@ -73251,7 +74742,7 @@ ELASTIC_DECL task<void> warn_of_silence(std::string role, std::string waiting,
 
 }  // namespace elastic::detail
 
-// ---- elastic/roles/detail/impl/role_run.ipp ----
+// ---- elastic/roles/detail/role_run.ipp ----
 
 namespace elastic::detail {
 
@@ -73797,15 +75288,13 @@ ELASTIC_DECL stop_request role_run::request_for(const role_step& step) const {
 
 #if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
-// ---- elastic/status/detail/impl/node_report.ipp ----
+// ---- elastic/status/detail/node_report.ipp ----
 
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
 namespace elastic::detail {
 
-/// Of a reason; in JSON a byte takes up to six.
+/// The bytes of a reason; in JSON, each takes up to six.
 inline constexpr std::size_t report_reason_bytes = 240;
 
 inline std::string report_reason(std::string_view text) {
@@ -73825,7 +75314,7 @@ inline std::string report_text(const viewed_worker& worker) {
                      json_string(report_reason(worker.reason)));
 }
 
-/// What the other nodes are to know of it; no more, since each part of a report has its room.
+/// The text of an event for other nodes; no more, since each part of a report has its room.
 inline std::string report_text(const journal_record& event) {
   journal_record shown;
   shown.sequence = event.sequence;
@@ -73932,11 +75421,11 @@ ELASTIC_DECL node_report parse_node_report(std::string_view text) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/status/detail/impl/report_feed.ipp ----
+// ---- elastic/status/detail/report_feed.ipp ----
 
 namespace elastic::detail {
 
-/// What else fits behind this is told the next time: one worker or event takes less than the rest.
+/// The bytes after which a report takes nothing more: one worker or event needs less than the rest.
 inline constexpr std::size_t report_room = limits::node_report_bytes - 6 * 1024;
 
 /// Whether the other nodes should hear of it.
@@ -74010,7 +75499,7 @@ ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progre
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/net/detail/impl/stream_listener.ipp ----
+// ---- elastic/net/detail/stream_listener.ipp ----
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -74244,174 +75733,7 @@ ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path) {
 
 #if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
-// ---- elastic/status/detail/impl/http_request_parser.ipp ----
-
-#include <charconv>
-#include <iterator>
-
-namespace elastic::detail {
-
-/// The letters of a method and of the name of a header.
-inline bool is_http_token(std::string_view text) {
-  constexpr std::string_view others = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char letter) {
-    return (letter >= '0' && letter <= '9') || (letter >= 'A' && letter <= 'Z') ||
-           (letter >= 'a' && letter <= 'z') || others.find(letter) != std::string_view::npos;
-  });
-}
-
-/// Headers of which a second one would leave open which counts.
-inline bool is_single_header(std::string_view name) {
-  constexpr std::string_view names[] = {
-      "authorization", "connection",    "content-length", "cookie",         "expect",
-      "host",          "last-event-id", "origin",         "sec-fetch-site", "transfer-encoding"};
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
-inline bool is_field_value(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char letter) {
-    const auto code = static_cast<unsigned char>(letter);
-    return code == '\t' || (code >= ' ' && code != 0x7f);
-  });
-}
-
-ELASTIC_DECL std::string http_lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& letter : result) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  return result;
-}
-
-ELASTIC_DECL std::string http_request_head::header(const std::string& name) const {
-  const auto entry = headers.find(name);
-  return entry == headers.end() ? std::string() : entry->second;
-}
-
-ELASTIC_DECL std::size_t http_request_parser::feed(std::string_view bytes) {
-  std::size_t taken = 0;
-  while (state_ == state::incomplete && taken < bytes.size()) {
-    if (body_left_ == 0) {
-      taken += read_line(bytes.substr(taken));
-      continue;
-    }
-    const std::size_t size = std::min(body_left_, bytes.size() - taken);
-    body_.append(bytes.substr(taken, size));
-    taken += size;
-    body_left_ -= size;
-    if (body_left_ == 0) state_ = state::complete;
-  }
-  return taken;
-}
-
-ELASTIC_DECL void http_request_parser::refuse(int status, std::string problem) {
-  state_ = state::refused;
-  refusal_ = status;
-  problem_ = std::move(problem);
-}
-
-ELASTIC_DECL std::size_t http_request_parser::read_line(std::string_view bytes) {
-  const std::size_t end = bytes.find('\n');
-  const std::string_view part = bytes.substr(0, end == std::string_view::npos ? end : end + 1);
-  const std::size_t room = limits::http_request_head_bytes - head_bytes_;
-  if (part.size() > room) {
-    refuse(431, fmt::format("the head has over {} bytes", limits::http_request_head_bytes));
-    return part.size();
-  }
-  head_bytes_ += part.size();
-  line_.append(part);
-  if (end == std::string_view::npos) return part.size();
-  const std::string line = std::exchange(line_, std::string());
-  if (line.size() < 2 || line[line.size() - 2] != '\r') {
-    refuse(400, "a line does not end with CR and LF");
-    return part.size();
-  }
-  const std::string_view content = std::string_view(line).substr(0, line.size() - 2);
-  if (!has_request_line_) {
-    read_request_line(content);
-  } else if (content.empty()) {
-    end_head();
-  } else {
-    read_header(content);
-  }
-  return part.size();
-}
-
-ELASTIC_DECL void http_request_parser::read_request_line(std::string_view line) {
-  has_request_line_ = true;
-  const std::size_t first = line.find(' ');
-  const std::size_t second = line.find(' ', first == std::string_view::npos ? first : first + 1);
-  if (second == std::string_view::npos || line.find(' ', second + 1) != std::string_view::npos) {
-    return refuse(400, "the first line is not 'METHOD /path HTTP/1.1'");
-  }
-  const std::string_view method = line.substr(0, first);
-  const std::string_view target = line.substr(first + 1, second - first - 1);
-  const std::string_view version = line.substr(second + 1);
-  if (version != "HTTP/1.1" && version != "HTTP/1.0") {
-    return refuse(505, "only HTTP/1.1 and HTTP/1.0 are supported");
-  }
-  const bool is_plain = std::all_of(target.begin(), target.end(),
-                                    [](char letter) { return letter > ' ' && letter <= '~'; });
-  if (!is_http_token(method) || target.empty() || target.front() != '/' || !is_plain) {
-    return refuse(400, "the first line is not 'METHOD /path HTTP/1.1'");
-  }
-  is_http_1_0_ = version == "HTTP/1.0";
-  head_.method = method;
-  const std::size_t question = target.find('?');
-  head_.path = target.substr(0, question);
-  if (question != std::string_view::npos) head_.query = target.substr(question + 1);
-}
-
-ELASTIC_DECL void http_request_parser::read_header(std::string_view line) {
-  const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos || !is_http_token(line.substr(0, colon))) {
-    return refuse(400, fmt::format("'{}' is not a header", printable_text(line.substr(0, 60))));
-  }
-  const std::string name = http_lower_case(line.substr(0, colon));
-  std::string_view value = line.substr(colon + 1);
-  while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
-  while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
-  if (!is_field_value(value)) {
-    return refuse(400, fmt::format("the header '{}' has a control character", name));
-  }
-  const auto [entry, is_new] = head_.headers.emplace(name, value);
-  if (head_.headers.size() > limits::http_request_headers) {
-    return refuse(431, fmt::format("there are over {} headers", limits::http_request_headers));
-  }
-  if (is_new) return;
-  if (is_single_header(name)) return refuse(400, fmt::format("'{}' appears twice", name));
-  entry->second.append(", ").append(value);
-}
-
-ELASTIC_DECL void http_request_parser::end_head() {
-  const auto has = [this](const char* name) { return head_.headers.contains(name); };
-  if (has("transfer-encoding")) {
-    if (has("content-length")) return refuse(400, "the length is given in two ways");
-    return refuse(501, "chunked bodies are not supported");
-  }
-  if (!has("host") && !is_http_1_0_) return refuse(400, "the header 'host' is missing");
-  if (has("expect")) return refuse(417, "the header 'expect' is not supported");
-  const std::string connection = http_lower_case(head_.header("connection"));
-  head_.keeps_connection = is_http_1_0_ ? false : connection.find("close") == std::string::npos;
-  if (has("content-length")) read_length(head_.header("content-length"));
-  if (state_ == state::incomplete && body_left_ == 0) state_ = state::complete;
-}
-
-ELASTIC_DECL void http_request_parser::read_length(const std::string& digits) {
-  const char* const end = digits.data() + digits.size();
-  const bool is_number =
-      !digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos;
-  if (!is_number) return refuse(400, "'content-length' is not a number");
-  const auto [stop, failure] = std::from_chars(digits.data(), end, body_left_);
-  if (failure != std::errc() || stop != end || body_left_ > limits::http_request_body_bytes) {
-    body_left_ = 0;
-    refuse(413, fmt::format("a body has {} bytes at most", limits::http_request_body_bytes));
-  }
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/status/detail/impl/status_gate.ipp ----
+// ---- elastic/status/detail/status_gate.ipp ----
 
 namespace elastic::detail {
 
@@ -74468,7 +75790,7 @@ ELASTIC_DECL std::string_view query_value(std::string_view query, std::string_vi
 }
 
 /// Whether a program shows the token, which no page of another site can.
-inline bool has_bearer(const http_request_head& request, const status_gate& gate) {
+inline bool has_bearer(const http_head& request, const status_gate& gate) {
   constexpr std::string_view bearer = "Bearer ";
   const std::string authorization = request.header("authorization");
   const std::string_view shown = authorization;
@@ -74476,20 +75798,20 @@ inline bool has_bearer(const http_request_head& request, const status_gate& gate
          is_same_secret(shown.substr(bearer.size()), gate.token);
 }
 
-inline bool is_of_other_site(const http_request_head& request) {
+inline bool is_of_other_site(const http_head& request) {
   const std::string site = request.header("sec-fetch-site");
   return !site.empty() && site != "same-origin" && site != "none";
 }
 
 /// Whether somebody follows a link to the page: it is shown by itself, and the site that has the
 /// link cannot read it.
-inline bool follows_link(const http_request_head& request) {
+inline bool follows_link(const http_head& request) {
   return request.method == "GET" && request.path == "/" &&
          request.header("sec-fetch-mode") == "navigate" &&
          request.header("sec-fetch-dest") == "document";
 }
 
-ELASTIC_DECL admission admission_of(const http_request_head& request, const status_gate& gate) {
+ELASTIC_DECL admission admission_of(const http_head& request, const status_gate& gate) {
   if (is_of_other_site(request) && !follows_link(request)) return admission::cross_site;
   if (has_bearer(request, gate)) return admission::granted;
   if (gate.checks_host && request.headers.contains("host") &&
@@ -74510,32 +75832,13 @@ ELASTIC_DECL admission admission_of(const http_request_head& request, const stat
 
 }  // namespace elastic::detail
 
-// ---- elastic/status/detail/event_sentence.hpp ----
+// ---- elastic/status/detail/embedded.hpp ----
+
+// Written by scripts/embed.py from the files in elastic/status/embedded. Do not edit.
 
 namespace elastic::detail {
 
-/// An event in plain words, for people: "rank 3 (local rank 1, pid 4711) failed: exit code 1". Each
-/// event has a sentence. Text from other nodes is made printable.
-ELASTIC_DECL std::string event_sentence(const job_event& event);
-
-/// "rank 3 (local rank 1, pid 4711)", with as much of it as the event has.
-ELASTIC_DECL std::string worker_words(const job_event& event);
-
-/// The event's reason after a colon; empty if it has none.
-ELASTIC_DECL std::string reason_words(const job_event& event);
-
-/// "41 s", "3 min 5 s", "2 h 10 min", "0.25 s".
-ELASTIC_DECL std::string span_words(double seconds);
-
-}  // namespace elastic::detail
-
-// ---- elastic/status/detail/page_script.hpp ----
-
-namespace elastic::detail {
-
-// The beginning of the script of each page (status_page, roles_page).
-
-inline constexpr char page_script_head[] = R"page("use strict";
+inline constexpr char common_js[] = R"embedded("use strict";
 // Whatever workers and nodes have said goes into the page by textContent alone.
 const $ = id => document.getElementById(id);
 const make = (tag, kind, text) => {
@@ -74554,254 +75857,92 @@ function pairsOf(facts) {
     return pair;
   });
 }
-)page";
-
-}  // namespace elastic::detail
-
-// ---- elastic/status/detail/roles_page.hpp ----
-
-namespace elastic::detail {
-
-// The page of a job of several roles: what each role is at, and a link to its own page, which is
-// that of a job without roles (status_page). It has the colours of that page (page.css), and its
-// script begins with page_script_head.
-
-inline constexpr char roles_page_html[] = R"page(<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>elastic</title>
-<link rel="stylesheet" href="page.css">
-<link rel="stylesheet" href="roles.css">
-<script src="roles.js" defer></script>
-<header>
-  <h1><span id="job">job</span> <b id="state" role="status">…</b></h1>
-  <p id="reason"></p>
-  <p id="notice" role="alert" hidden></p>
-  <dl id="facts"></dl>
-</header>
-<section>
-  <h2>Roles</h2>
-  <p class="hint">The name of a role leads to its attempts, its workers and what happened in it.</p>
-  <div id="roles"></div>
-</section>
-</html>
-)page";
-
-inline constexpr char roles_page_css[] = R"page(.role {
-  border-left: 3px solid var(--wait); padding-left: .8rem; margin: .8rem 0;
-}
-.role.running, .role.succeeded { border-color: var(--run); }
-.role.failed { border-color: var(--bad); }
-.role.stopping, .role.stopped { border-color: var(--stop); }
-.role h3 { font-size: 1rem; margin: 0; }
-.role h3 b { font-weight: 600; margin-left: .5em; }
-.role dl { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; margin: .3rem 0; }
-.role dl div { display: flex; gap: .4em; }
-.role table { border-collapse: collapse; margin: .3rem 0; font-size: .9rem; }
-.role th, .role td { text-align: left; padding: .1rem 1rem .1rem 0; font-weight: 400; }
-.role th { color: var(--faint); }
-)page";
-
-inline constexpr char roles_page_js[] = R"page(
-let job = null, source = null, fetching = false, stale = false, gone = false;
-// How often the connection has ended.
-let losses = 0;
-const mostWorkers = 64;
-
-function showHead() {
-  const state = gone && !isOver(job) ? "gone" : job.state;
-  document.title = state + " · " + job.run_id;
-  $("job").textContent = job.run_id;
-  $("state").textContent = state;
-  $("state").className = state;
-  $("reason").textContent = job.reason;
-  const shown = [["node", job.node], ["begun", clock(job.began_us)]];
-  if (job.max_restarts) shown.push(["restarts of all", job.restarts + " of " + job.max_restarts]);
-  $("facts").replaceChildren(...pairsOf(shown));
-}
-
-function factsOf(role) {
-  const shown = [["if it fails", role.on_failure]];
-  if (role.starts_after.length) shown.push(["starts after", role.starts_after.join(", ")]);
-  if (role.stops_with) shown.push(["stops with", role.stops_with]);
-  if (role.max_restarts) shown.push(["restarts", role.restarts + " of " + role.max_restarts]);
-  if (role.epoch !== undefined) shown.push(["round", role.epoch]);
-  if (role.progress.step !== undefined) {
-    const { step, total } = role.progress;
-    shown.push(["step", step + (total ? " of " + total : "")]);
-  }
-  const count = role.worker_count;
-  if (count) shown.push([role.replicas ? "replicas" : "workers", count]);
-  return shown;
-}
-
-// Where the workers are, by rank.
-function tableOf(role) {
-  const workers = role.workers.slice(0, mostWorkers);
-  const ports = [...new Set(workers.flatMap(worker => Object.keys(worker.ports)))].sort();
-  const table = make("table"), head = make("tr");
-  for (const name of ["rank", "node", "address", ...ports]) head.append(make("th", "", name));
-  table.append(head);
-  for (const worker of workers) {
-    const row = make("tr");
-    const cells = [worker.rank, worker.node, worker.address, ...ports.map(p => worker.ports[p])];
-    for (const cell of cells) row.append(make("td", "", cell === undefined ? "" : cell));
-    table.append(row);
-  }
-  return table;
-}
-
-function showRoles() {
-  $("roles").replaceChildren(...job.roles.map(role => {
-    const box = make("div", "role " + role.state), head = make("h3");
-    box.dataset.role = role.name;
-    const link = make("a", "", role.name);
-    link.href = role.path.slice(1);
-    let state = role.state + (role.ready ? ", ready" : "");
-    if (role.state === "running" && role.activity !== "running") state += ", " + role.activity;
-    head.append(link, make("b", "", state));
-    const list = make("dl");
-    list.append(...pairsOf(factsOf(role)));
-    box.append(head, list);
-    if (role.reason && role.state !== "running") box.append(make("p", "why", role.reason));
-    if (role.workers.length) box.append(tableOf(role));
-    const more = role.worker_count - Math.min(role.workers.length, mostWorkers);
-    if (more > 0) box.append(make("p", "hint", "and " + more + " more"));
-    return box;
-  }));
-}
-
-function show() {
-  showHead();
-  showRoles();
-}
 
 function notice(text) {
   $("notice").textContent = text;
   $("notice").hidden = !text;
 }
 
-function take(document) {
-  job = document;
-  gone = false;
-  show();
-}
-
-// The connection has ended. Only the job itself can say that it is over.
-function lose() {
-  ++losses;
-  if (job && isOver(job)) return notice("The job has ended.");
-  notice("The job is gone, or cannot be reached. Trying again…");
-  gone = true;
-  if (job) show();
-}
-
-async function refresh() {
-  if (fetching) {
-    stale = true;
-    return;
+// Keeps a page up to date: fetches the document of the job, again after each event. The page has
+//   what         who sends the document: "agent" or "job"
+//   isOver()     whether the document that it shows says that the job is over
+//   take(document), lose()   shows a document; shows that the sender is gone
+//   listen(source)           for what else the stream of events has, if it wants that
+class Feed {
+  constructor(page) {
+    Object.assign(this, { page, source: null, isFetching: false, isStale: false });
+    // How often the connection has ended, and how often the stream had the last document.
+    Object.assign(this, { losses: 0, ends: 0 });
   }
-  fetching = true;
-  let answer = null;
-  const known = job, before = losses;
-  try {
-    answer = await fetch("api/v1/job", { cache: "no-store" });
-    if (answer.status === 401) throw new Error("a token is needed: open the address it printed");
-    if (!answer.ok) throw new Error("it says " + answer.status);
-    const document = await answer.json();
-    // The answer is older than what the stream has said since, and than the end of the connection.
-    if (job === known && losses === before) {
-      take(document);
-    } else if (job === known && isOver(document)) {
-      take(document);
-      lose();
+
+  // The connection has ended. Only the sender itself can say that the job is over.
+  lose() {
+    ++this.losses;
+    if (this.page.isOver()) return notice("The " + this.page.what + " has ended.");
+    notice("The " + this.page.what + " is gone, or cannot be reached. Trying again…");
+    this.page.lose();
+  }
+
+  async refresh() {
+    if (this.isFetching) {
+      this.isStale = true;
+      return;
     }
-    if (!source) follow();
-  } catch (failure) {
-    if (answer) notice("The job is not shown (" + failure.message + "). Trying again…");
-    else lose();
-    if (!source) setTimeout(refresh, 2000);
-  } finally {
-    // Many changes in a row are looked at together.
-    setTimeout(() => {
-      fetching = false;
-      if (!stale) return;
-      stale = false;
-      refresh();
-    }, 100);
+    this.isFetching = true;
+    let answer = null;
+    const { losses, ends } = this;
+    try {
+      answer = await fetch("api/v1/job", { cache: "no-store" });
+      if (answer.status === 401) throw new Error("a token is needed: open the address it printed");
+      if (!answer.ok) throw new Error("it says " + answer.status);
+      const document = await answer.json();
+      // An answer from before the connection ended does not show that the sender is there.
+      if (this.ends === ends && (this.losses === losses || isOver(document))) {
+        this.page.take(document);
+        if (this.losses !== losses) this.lose();
+      }
+      if (!this.source) this.follow();
+    } catch (failure) {
+      if (answer) notice("The job is not shown (" + failure.message + "). Trying again…");
+      // If the stream is up, it tells what comes of that.
+      else if (!this.source || this.source.readyState !== EventSource.OPEN) this.lose();
+      if (!this.source) setTimeout(() => this.refresh(), 2000);
+    } finally {
+      // Many changes in a row are looked at together.
+      setTimeout(() => {
+        this.isFetching = false;
+        if (!this.isStale) return;
+        this.isStale = false;
+        this.refresh();
+      }, 100);
+    }
+  }
+
+  follow() {
+    const source = this.source = new EventSource("api/v1/events");
+    source.onopen = () => {
+      notice("");
+      this.refresh();
+    };
+    source.addEventListener("changed", () => this.refresh());
+    source.addEventListener("reset", () => this.refresh());
+    source.addEventListener("ended", event => {
+      ++this.ends;
+      this.page.take(JSON.parse(event.data));
+    });
+    if (this.page.listen) this.page.listen(source);
+    source.onerror = () => {
+      // Closed: the stream was refused, as that of one viewer too many is. A request tells whether
+      // the sender is there.
+      if (source.readyState !== EventSource.CLOSED) return this.lose();
+      this.source = null;
+      setTimeout(() => this.refresh(), 2000);
+    };
   }
 }
+)embedded";
 
-function follow() {
-  source = new EventSource("api/v1/events");
-  source.onopen = () => {
-    notice("");
-    refresh();
-  };
-  source.addEventListener("changed", refresh);
-  source.addEventListener("ended", event => take(JSON.parse(event.data)));
-  source.onerror = () => {
-    lose();
-    if (source.readyState !== EventSource.CLOSED) return;
-    source = null;
-    setTimeout(refresh, 2000);
-  };
-}
-
-refresh();
-)page";
-
-}  // namespace elastic::detail
-
-// ---- elastic/status/detail/status_page.hpp ----
-
-namespace elastic::detail {
-
-// The page that a status server shows, as it is sent: under 30 KB together, without a framework and
-// without anything from elsewhere. Its script begins with page_script_head.
-
-inline constexpr char status_page_html[] = R"page(<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>elastic</title>
-<link rel="stylesheet" href="page.css">
-<script src="page.js" defer></script>
-<header>
-  <h1><span id="job">job</span> <b id="state" role="status">…</b></h1>
-  <p id="reason"></p>
-  <p id="notice" role="alert" hidden></p>
-  <p id="stall" role="alert" hidden></p>
-  <dl id="facts"></dl>
-</header>
-<section id="progress" hidden>
-  <h2>Progress</h2>
-  <progress id="bar" max="1" value="0"></progress>
-  <p id="steps"></p>
-</section>
-<section>
-  <h2>Attempts</h2>
-  <p class="hint">Each line is one life of the workers: striped while the nodes met and the workers
-    started, solid while they ran.</p>
-  <div id="attempts"></div>
-</section>
-<section>
-  <h2>Workers</h2>
-  <p class="hint">One row for each node, one cell for each rank. Choose one by a click or the arrow
-    keys.</p>
-  <canvas id="grid" tabindex="0" role="img" aria-label="ranks by nodes"></canvas>
-  <p id="legend" class="hint"></p>
-  <div id="rank" aria-live="polite"></div>
-</section>
-<section>
-  <h2>What happened</h2>
-  <ol id="events" reversed></ol>
-</section>
-</html>
-)page";
-
-inline constexpr char status_page_css[] = R"page(:root {
+inline constexpr char page_css[] = R"embedded(:root {
   color-scheme: light dark;
   --back: #fff; --text: #1b1f24; --faint: #667; --line: #d5d9e0;
   --run: #2a7d46; --wait: #8893a5; --bad: #c0262d; --slow: #b26a00; --stop: #6b5ca5;
@@ -74850,15 +75991,51 @@ pre { margin: .3rem 0; white-space: pre-wrap; font: 13px/1.4 ui-monospace, monos
   .why { grid-column: 1; }
 }
 @media (prefers-reduced-motion: no-preference) { .part { transition: width .3s; } }
-)page";
+)embedded";
 
-inline constexpr char status_page_js[] = R"page(
-let job = null, skew = 0, selected = null, cells = null, source = null, ranks = new Map();
-let fetching = false, stale = false, fetched = 0;
+inline constexpr char page_html[] = R"embedded(<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>elastic</title>
+<link rel="stylesheet" href="page.css">
+<script src="page.js" defer></script>
+<header>
+  <h1><span id="job">job</span> <b id="state" role="status">…</b></h1>
+  <p id="reason"></p>
+  <p id="notice" role="alert" hidden></p>
+  <p id="stall" role="alert" hidden></p>
+  <dl id="facts"></dl>
+</header>
+<section id="progress" hidden>
+  <h2>Progress</h2>
+  <progress id="bar" max="1" value="0"></progress>
+  <p id="steps"></p>
+</section>
+<section>
+  <h2>Attempts</h2>
+  <p class="hint">Each line is one life of the workers: striped while the nodes met and the workers
+    started, solid while they ran.</p>
+  <div id="attempts"></div>
+</section>
+<section>
+  <h2>Workers</h2>
+  <p class="hint">One row for each node, one cell for each rank. Choose one by a click or the arrow
+    keys.</p>
+  <canvas id="grid" tabindex="0" role="img" aria-label="ranks by nodes"></canvas>
+  <p id="legend" class="hint"></p>
+  <div id="rank" aria-live="polite"></div>
+</section>
+<section>
+  <h2>What happened</h2>
+  <ol id="events" reversed></ol>
+</section>
+</html>
+)embedded";
+
+inline constexpr char page_js[] = R"embedded(let job = null, skew = 0, selected = null, cells = null, ranks = new Map(), fetched = 0;
 // When the agent was last heard of, if it is gone: time stands still then.
 let goneAt = 0;
-// How often the connection has ended.
-let losses = 0;
 const now = () => goneAt || Date.now() * 1000 + skew;
 const span = seconds => {
   if (seconds < 60) return seconds.toFixed(1) + " s";
@@ -74918,6 +76095,12 @@ function showHead() {
     const { worker_epoch: epoch, ranks: count, abandoned } = job.replacements;
     facts.push(["epoch", epoch], ["replaced ranks", count]);
     if (abandoned) facts.push(["restarts of all instead", abandoned]);
+  }
+  if (job.standbys && !over()) {
+    const { ready, making, memory_bytes: bytes } = job.standbys;
+    const memory = bytes ? " (" + Math.round(bytes / 1048576) + " MiB)" : "";
+    const more = making ? ", " + making + " in the making" : "";
+    facts.push(["standbys", ready + " ready" + memory + more]);
   }
   if (job.goodput !== undefined) {
     const basis = job.has_steps ? "" : " (no steps reported)";
@@ -75189,11 +76372,6 @@ function showAll() {
   showRank();
 }
 
-function notice(text) {
-  $("notice").textContent = text;
-  $("notice").hidden = !text;
-}
-
 // Takes what an agent says of the job. An answer may be older than what the stream has said.
 function take(document) {
   if (job && document.epoch === job.epoch && document.sequence < job.sequence) return;
@@ -75204,53 +76382,10 @@ function take(document) {
   showAll();
 }
 
-// The connection has ended. Only the agent itself can say that the job is over.
 function lose() {
-  ++losses;
-  if (job && over()) return notice("The agent has ended.");
-  notice("The agent is gone, or cannot be reached. Trying again…");
   if (!job || goneAt) return;
   goneAt = now();
   showAll();
-}
-
-async function refresh() {
-  if (fetching) {
-    stale = true;
-    return;
-  }
-  fetching = true;
-  let answer = null;
-  const before = losses;
-  try {
-    answer = await fetch("api/v1/job", { cache: "no-store" });
-    if (answer.status === 401) throw new Error("a token is needed: open the address it printed");
-    if (!answer.ok) throw new Error("it says " + answer.status);
-    const document = await answer.json();
-    // An answer from before the connection ended does not show that the agent is there.
-    if (losses === before) {
-      take(document);
-    } else if (isOver(document)) {
-      take(document);
-      lose();
-    }
-    if (!source) follow();
-  } catch (failure) {
-    if (!answer) {
-      // If the stream is up, it tells what comes of that.
-      if (!source || source.readyState !== EventSource.OPEN) lose();
-    } else notice("The agent does not show the job (" + failure.message + "). Trying again…");
-    if (!source) setTimeout(refresh, 2000);
-  } finally {
-    // Many records in a row are looked at together.
-    setTimeout(() => {
-      fetching = false;
-      if (stale) {
-        stale = false;
-        refresh();
-      }
-    }, 100);
-  }
 }
 
 const newest = { epoch: 0, seq: 0 };
@@ -75275,19 +76410,11 @@ function tell(record) {
   while ($("events").children.length > 300) $("events").lastChild.remove();
 }
 
-function follow() {
-  source = new EventSource("api/v1/events");
-  source.onopen = () => {
-    notice("");
-    refresh();
-  };
+function listen(source) {
   source.onmessage = event => {
     tell(JSON.parse(event.data));
-    refresh();
+    feed.refresh();
   };
-  source.addEventListener("reset", refresh);
-  source.addEventListener("changed", refresh);
-  source.addEventListener("ended", event => take(JSON.parse(event.data)));
   source.addEventListener("progress", event => {
     for (const [rank, step, total, seconds] of JSON.parse(event.data).workers) {
       const worker = ranks.get(rank);
@@ -75303,16 +76430,11 @@ function follow() {
     drawGrid();
     showRank();
     // What else workers say is not among it.
-    if (Date.now() - fetched > 3000) refresh();
+    if (Date.now() - fetched > 3000) feed.refresh();
   });
-  source.onerror = () => {
-    // Closed: the stream was refused, as that of one viewer too many is. A request tells whether
-    // the agent is there.
-    if (source.readyState !== EventSource.CLOSED) return lose();
-    source = null;
-    setTimeout(refresh, 2000);
-  };
 }
+
+const feed = new Feed({ what: "agent", isOver: () => job && over(), take, lose, listen });
 
 setInterval(() => {
   if (!job || over() || goneAt || document.hidden) return;
@@ -75322,14 +76444,156 @@ setInterval(() => {
 addEventListener("resize", () => { if (job) drawGrid(); });
 matchMedia("(prefers-color-scheme: dark)")
   .addEventListener("change", () => { if (job) drawGrid(); });
-refresh();
-)page";
+feed.refresh();
+)embedded";
+
+inline constexpr char roles_css[] = R"embedded(.role {
+  border-left: 3px solid var(--wait); padding-left: .8rem; margin: .8rem 0;
+}
+.role.running, .role.succeeded { border-color: var(--run); }
+.role.failed { border-color: var(--bad); }
+.role.stopping, .role.stopped { border-color: var(--stop); }
+.role h3 { font-size: 1rem; margin: 0; }
+.role h3 b { font-weight: 600; margin-left: .5em; }
+.role dl { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; margin: .3rem 0; }
+.role dl div { display: flex; gap: .4em; }
+.role table { border-collapse: collapse; margin: .3rem 0; font-size: .9rem; }
+.role th, .role td { text-align: left; padding: .1rem 1rem .1rem 0; font-weight: 400; }
+.role th { color: var(--faint); }
+)embedded";
+
+inline constexpr char roles_html[] = R"embedded(<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>elastic</title>
+<link rel="stylesheet" href="page.css">
+<link rel="stylesheet" href="roles.css">
+<script src="roles.js" defer></script>
+<header>
+  <h1><span id="job">job</span> <b id="state" role="status">…</b></h1>
+  <p id="reason"></p>
+  <p id="notice" role="alert" hidden></p>
+  <dl id="facts"></dl>
+</header>
+<section>
+  <h2>Roles</h2>
+  <p class="hint">The name of a role leads to its attempts, its workers and what happened in it.</p>
+  <div id="roles"></div>
+</section>
+</html>
+)embedded";
+
+inline constexpr char roles_js[] = R"embedded(let job = null, gone = false;
+const mostWorkers = 64;
+
+function showHead() {
+  const state = gone && !isOver(job) ? "gone" : job.state;
+  document.title = state + " · " + job.run_id;
+  $("job").textContent = job.run_id;
+  $("state").textContent = state;
+  $("state").className = state;
+  $("reason").textContent = job.reason;
+  const shown = [["node", job.node], ["begun", clock(job.began_us)]];
+  if (job.max_restarts) shown.push(["restarts of all", job.restarts + " of " + job.max_restarts]);
+  $("facts").replaceChildren(...pairsOf(shown));
+}
+
+function factsOf(role) {
+  const shown = [["if it fails", role.on_failure]];
+  if (role.starts_after.length) shown.push(["starts after", role.starts_after.join(", ")]);
+  if (role.stops_with) shown.push(["stops with", role.stops_with]);
+  if (role.max_restarts) shown.push(["restarts", role.restarts + " of " + role.max_restarts]);
+  if (role.epoch !== undefined) shown.push(["round", role.epoch]);
+  if (role.progress.step !== undefined) {
+    const { step, total } = role.progress;
+    shown.push(["step", step + (total ? " of " + total : "")]);
+  }
+  const count = role.worker_count;
+  if (count) shown.push([role.replicas ? "replicas" : "workers", count]);
+  return shown;
+}
+
+// Where the workers are, by rank.
+function tableOf(role) {
+  const workers = role.workers.slice(0, mostWorkers);
+  const ports = [...new Set(workers.flatMap(worker => Object.keys(worker.ports)))].sort();
+  const table = make("table"), head = make("tr");
+  for (const name of ["rank", "node", "address", ...ports]) head.append(make("th", "", name));
+  table.append(head);
+  for (const worker of workers) {
+    const row = make("tr");
+    const cells = [worker.rank, worker.node, worker.address, ...ports.map(p => worker.ports[p])];
+    for (const cell of cells) row.append(make("td", "", cell === undefined ? "" : cell));
+    table.append(row);
+  }
+  return table;
+}
+
+function showRoles() {
+  $("roles").replaceChildren(...job.roles.map(role => {
+    const box = make("div", "role " + role.state), head = make("h3");
+    box.dataset.role = role.name;
+    const link = make("a", "", role.name);
+    link.href = role.path.slice(1);
+    let state = role.state + (role.ready ? ", ready" : "");
+    if (role.state === "running" && role.activity !== "running") state += ", " + role.activity;
+    head.append(link, make("b", "", state));
+    const list = make("dl");
+    list.append(...pairsOf(factsOf(role)));
+    box.append(head, list);
+    if (role.reason && role.state !== "running") box.append(make("p", "why", role.reason));
+    if (role.workers.length) box.append(tableOf(role));
+    const more = role.worker_count - Math.min(role.workers.length, mostWorkers);
+    if (more > 0) box.append(make("p", "hint", "and " + more + " more"));
+    return box;
+  }));
+}
+
+function show() {
+  showHead();
+  showRoles();
+}
+
+const feed = new Feed({
+  what: "job",
+  isOver: () => job && isOver(job),
+  take(document) {
+    job = document;
+    gone = false;
+    show();
+  },
+  lose() {
+    gone = true;
+    if (job) show();
+  },
+});
+
+feed.refresh();
+)embedded";
 
 }  // namespace elastic::detail
 
-// ---- elastic/status/detail/impl/status_answer.ipp ----
+// ---- elastic/status/detail/event_sentence.hpp ----
 
-#include <charconv>
+namespace elastic::detail {
+
+/// An event in plain words, for people: "rank 3 (local rank 1, pid 4711) failed: exit code 1". Each
+/// event has a sentence. Text from other nodes is made printable.
+ELASTIC_DECL std::string event_sentence(const job_event& event);
+
+/// "rank 3 (local rank 1, pid 4711)", with as much of it as the event has.
+ELASTIC_DECL std::string worker_words(const job_event& event);
+
+/// The event's reason after a colon; empty if it has none.
+ELASTIC_DECL std::string reason_words(const job_event& event);
+
+/// "41 s", "3 min 5 s", "2 h 10 min", "0.25 s".
+ELASTIC_DECL std::string span_words(double seconds);
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/status_answer.ipp ----
 
 #include <fmt/ranges.h>
 
@@ -75375,19 +76639,19 @@ inline std::optional<std::int64_t> rank_of_output_path(std::string_view path) {
 }
 
 /// The content for clients that may look; none: there is no such path.
-inline std::optional<status_answer> content_of(const http_request_head& request,
+inline std::optional<status_answer> content_of(const http_head& request,
                                                const status_source& source, std::int64_t now_us) {
   const std::string& path = request.path;
   status_answer answer;
   if (path == "/") {
     answer.type = "text/html; charset=utf-8";
-    answer.body = status_page_html;
+    answer.body = page_html;
   } else if (path == "/page.js") {
     answer.type = "text/javascript; charset=utf-8";
-    answer.body = std::string(page_script_head) + status_page_js;
+    answer.body = std::string(common_js) + page_js;
   } else if (path == "/page.css") {
     answer.type = "text/css; charset=utf-8";
-    answer.body = status_page_css;
+    answer.body = page_css;
   } else if (path == "/metrics") {
     const metrics_format format = metrics_format_for(request.header("accept"));
     answer.type = content_type(format);
@@ -75421,7 +76685,7 @@ inline bool has_parameter(std::string_view query, std::string_view name) {
 }
 
 /// An agent that answers is alive, and ready if its workers run. Only allowed viewers get a reason.
-inline status_answer probe_answer(const http_request_head& request, const status_source& source,
+inline status_answer probe_answer(const http_head& request, const status_source& source,
                                   bool may_look, std::int64_t now_us) {
   status_answer answer;
   answer.body = "ok\n";
@@ -75471,10 +76735,10 @@ ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why) {
   return answer;
 }
 
-/// What a request gets if the gate lets it in. `probe` answers one that is a probe, also for
+/// The response to a request that the gate admits. `probe` answers one that is a probe, also for
 /// clients that may not look; `content` any other.
 template <class Probe, class Content>
-status_answer admitted_answer(const http_request_head& request, const status_gate& gate,
+status_answer admitted_answer(const http_head& request, const status_gate& gate,
                               const Probe& probe, const Content& content) {
   if (request.method != "GET" && request.method != "HEAD") {
     status_answer answer = refusal_answer(405, "nothing can be changed here: GET and HEAD only");
@@ -75501,13 +76765,13 @@ status_answer admitted_answer(const http_request_head& request, const status_gat
 }
 
 /// The answer of a job without roles to a request about one.
-inline status_answer role_refusal(const http_request_head& request, const status_gate& gate) {
+inline status_answer role_refusal(const http_head& request, const status_gate& gate) {
   const admission verdict = admission_of(request, gate);
   const bool may_look = verdict == admission::granted || verdict == admission::granted_by_query;
   return may_look ? refusal_answer(404, "this job has no roles") : refused_admission(verdict);
 }
 
-ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+ELASTIC_DECL status_answer answer_of(const http_head& request, const status_gate& gate,
                                      const status_source& source, std::int64_t now_us) {
   // Also what would be a command if there were roles.
   if (role_path_of(request.path)) return role_refusal(request, gate);
@@ -75552,23 +76816,23 @@ inline std::string metrics_of(const roles_source& source, metrics_format format,
   return metrics_text(roles, format, now_us);
 }
 
-/// Of the job itself, not of one of its roles.
-inline std::optional<status_answer> overview_of(const http_request_head& request,
+/// The response about the job itself, not about one of its roles.
+inline std::optional<status_answer> overview_of(const http_head& request,
                                                 const roles_source& source, std::int64_t now_us) {
   const std::string& path = request.path;
   status_answer answer;
   if (path == "/") {
     answer.type = "text/html; charset=utf-8";
-    answer.body = roles_page_html;
+    answer.body = roles_html;
   } else if (path == "/roles.js") {
     answer.type = "text/javascript; charset=utf-8";
-    answer.body = std::string(page_script_head) + roles_page_js;
+    answer.body = std::string(common_js) + roles_js;
   } else if (path == "/roles.css") {
     answer.type = "text/css; charset=utf-8";
-    answer.body = roles_page_css;
+    answer.body = roles_css;
   } else if (path == "/page.css") {
     answer.type = "text/css; charset=utf-8";
-    answer.body = status_page_css;
+    answer.body = page_css;
   } else if (path == "/metrics") {
     const metrics_format format = metrics_format_for(request.header("accept"));
     answer.type = content_type(format);
@@ -75590,13 +76854,13 @@ inline std::optional<status_answer> overview_of(const http_request_head& request
 
 /// The page of a role leads back to that of the job.
 inline std::string page_of_role() {
-  std::string page = status_page_html;
+  std::string page = page_html;
   constexpr std::string_view begin = "<header>";
   page.insert(page.find(begin), "<nav><a href=\"../../\">all roles</a></nav>\n");
   return page;
 }
 
-inline std::optional<status_answer> role_content(const http_request_head& request,
+inline std::optional<status_answer> role_content(const http_head& request,
                                                  const role_path& path, const roles_source& source,
                                                  std::int64_t now_us) {
   const auto found =
@@ -75613,7 +76877,7 @@ inline std::optional<status_answer> role_content(const http_request_head& reques
     answer.headers.emplace_back("Location", fmt::format("/roles/{}/", found->name));
     return answer;
   }
-  http_request_head inner = request;
+  http_head inner = request;
   inner.path = path.rest;
   if (is_probe(inner.path)) return probe_answer(inner, found->source, true, now_us);
   std::optional<status_answer> answer = content_of(inner, found->source, now_us);
@@ -75623,7 +76887,7 @@ inline std::optional<status_answer> role_content(const http_request_head& reques
   return answer;
 }
 
-ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+ELASTIC_DECL status_answer answer_of(const http_head& request, const status_gate& gate,
                                      const roles_source& source, std::int64_t now_us) {
   const auto probe = [&](bool may_look) {
     const bool asks_readiness = request.path == "/readyz";
@@ -75654,7 +76918,7 @@ ELASTIC_DECL std::string response_text(const status_answer& answer, bool has_bod
   return has_body ? text + answer.body : text;
 }
 
-ELASTIC_DECL event_cursor cursor_of(const http_request_head& request) {
+ELASTIC_DECL event_cursor cursor_of(const http_head& request) {
   std::string text = request.header("last-event-id");
   if (text.empty()) text = query_value(request.query, "after");
   event_cursor cursor;
@@ -75691,9 +76955,7 @@ ELASTIC_DECL std::string events_text(const std::vector<journal_record>& records,
 
 }  // namespace elastic::detail
 
-// ---- elastic/status/detail/impl/command_request.ipp ----
-
-#include <nlohmann/json.hpp>
+// ---- elastic/status/detail/command_request.ipp ----
 
 namespace elastic::detail {
 
@@ -75752,7 +77014,7 @@ ELASTIC_DECL bool is_command_path(std::string_view path) {
   return path.starts_with(command_path_prefix) || path == stacks_path;
 }
 
-ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_request_head& request,
+ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_head& request,
                                                                    std::string_view body,
                                                                    const command_peer& peer) {
   if (!peer.user) {
@@ -75790,7 +77052,7 @@ ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_re
   }
 }
 
-ELASTIC_DECL status_answer command_answer(const http_request_head& request,
+ELASTIC_DECL status_answer command_answer(const http_head& request,
                                           const job_command::outcome& outcome) {
   status_answer answer;
   answer.status = outcome.is_done ? 200 : 409;
@@ -75806,7 +77068,7 @@ ELASTIC_DECL status_answer command_answer(const http_request_head& request,
 
 }  // namespace elastic::detail
 
-// ---- elastic/status/detail/impl/job_document.ipp ----
+// ---- elastic/status/detail/job_document.ipp ----
 
 #include <cmath>
 
@@ -75859,7 +77121,7 @@ inline std::string attempt_json(const job_attempt& attempt, bool has_lines) {
   return json.text();
 }
 
-/// What workers said, as long as there is room for it.
+/// Texts of workers, as long as there is room for them.
 class text_budget {
  public:
   std::string_view spend(std::string_view text, std::size_t most) {
@@ -76015,7 +77277,7 @@ inline std::string worker_line(const viewed_worker& worker, double median) {
   std::string line =
       fmt::format("  rank {:<5} pid {:<8} {:<9}", worker.rank, worker.pid, name_of(worker.state));
   if (worker.step >= 0) line += fmt::format("  step {}", worker.step);
-  // What seems wrong with it says how slow it is.
+  // A suspicion already says how slow the worker is.
   if (!worker.is_suspected() && median > 0 && worker.step_seconds > median * straggler_ratio) {
     line += fmt::format("  slow: {:.2f} times the median", worker.step_seconds / median);
   }
@@ -76058,7 +77320,7 @@ inline std::string workers_text(const job_view& view) {
   return text;
 }
 
-/// Of the other nodes only workers of which there is something to be said.
+/// Lines about workers of other nodes; only about those that are not simply running.
 inline std::string other_workers_text(const job_view& view) {
   constexpr int most_lines = 16;
   const double median = view.whole_progress().median_seconds;
@@ -76178,6 +77440,22 @@ inline std::string replacements_line(const job_replacements& replacements) {
   return line.empty() ? line : line + "\n";
 }
 
+inline std::string standbys_json(const job_standbys& standbys) {
+  json_object json;
+  json.add("ready", standbys.ready).add("making", standbys.making);
+  json.add("memory_bytes", standbys.bytes);
+  return json.text();
+}
+
+/// "standbys: 1 ready (225 MiB), 1 in the making"; empty: none was made.
+inline std::string standbys_line(const job_state& job) {
+  if (!job.standbys() || job.has_ended()) return {};
+  std::string line = fmt::format("standbys: {} ready", job.standbys()->ready);
+  if (job.standbys()->bytes > 0) line += fmt::format(" ({} MiB)", job.standbys()->bytes >> 20);
+  if (job.standbys()->making > 0) line += fmt::format(", {} in the making", job.standbys()->making);
+  return line + "\n";
+}
+
 ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   const job_state& job = view.job();
   json_object head;
@@ -76188,6 +77466,7 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   head.add("reason", cut_text(job.reason(), 1024));
   if (job.stall()) head.add_json("stall", stall_json(*job.stall(), job.is_stalled()));
   if (job.replacements().is_known()) head.add_json("replacements", replacements_json(job));
+  if (job.standbys()) head.add_json("standbys", standbys_json(*job.standbys()));
   head.add("group_rank", job.group_rank()).add("base_rank", job.base_rank());
   head.add("restarts", job.restarts()).add("max_restarts", job.max_restarts());
   if (const auto part = view.goodput(now_us)) head.add("goodput", rounded(*part));
@@ -76222,7 +77501,7 @@ ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
   if (job.is_stalled()) {
     text += fmt::format("stalled: {}\n", one_line(job.stall()->event.reason, 1024));
   }
-  text += replacements_line(job.replacements());
+  text += replacements_line(job.replacements()) + standbys_line(job);
   if (!job.attempts().empty()) text += "attempts (UTC)\n";
   for (const job_attempt& attempt : job.attempts()) {
     text += attempt_line(attempt, job.has_ended(), now_us);
@@ -76302,7 +77581,7 @@ ELASTIC_DECL std::string output_json(std::int64_t rank, const std::vector<output
 
 }  // namespace elastic::detail
 
-// ---- elastic/status/detail/impl/roles_overview.ipp ----
+// ---- elastic/status/detail/roles_overview.ipp ----
 
 namespace elastic::detail {
 
@@ -76321,7 +77600,7 @@ inline std::string place_json(const roles_document::worker& worker) {
   return json.add_json("ports", ports.text()).text();
 }
 
-/// As many workers as there is room for.
+/// The workers, as many as there is room for.
 inline std::string places_json(const std::vector<roles_document::worker>& workers,
                                std::size_t& room) {
   std::string text;
@@ -76443,7 +77722,7 @@ ELASTIC_DECL std::string why_not_ready(const viewed_roles& roles, const role_vie
 
 }  // namespace elastic::detail
 
-// ---- elastic/status/detail/impl/trace_events.ipp ----
+// ---- elastic/status/detail/trace_events.ipp ----
 
 namespace elastic::detail {
 
@@ -76591,7 +77870,7 @@ ELASTIC_DECL void trace_events::mark(const job_event& event) {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/net/detail/impl/own_loopback.ipp ----
+// ---- elastic/net/detail/own_loopback.ipp ----
 
 namespace elastic::detail {
 
@@ -76620,7 +77899,7 @@ ELASTIC_DECL std::string own_loopback(const asio::any_io_executor& executor,
 
 #if defined(ELASTIC_WITH_TORCH) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3)
 
-// ---- elastic/torch/detail/impl/store_rendezvous_backend.ipp ----
+// ---- elastic/torch/detail/store_rendezvous_backend.ipp ----
 
 namespace elastic::detail {
 
@@ -76716,7 +77995,7 @@ ELASTIC_DECL std::optional<stored_state> store_rendezvous_backend::parse(std::st
 
 }  // namespace elastic::detail
 
-// ---- elastic/torch/detail/impl/torch_agent_watch.ipp ----
+// ---- elastic/torch/detail/torch_agent_watch.ipp ----
 
 namespace elastic::detail {
 
@@ -76760,9 +78039,7 @@ ELASTIC_DECL void torch_agent_watch::warn(torch_dialect dialect) {
 
 #if defined(ELASTIC_WITH_WIRE) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
-// ---- elastic/wire/detail/impl/pmi_request.ipp ----
-
-#include <charconv>
+// ---- elastic/wire/detail/pmi_request.ipp ----
 
 namespace elastic::detail {
 
@@ -76864,7 +78141,7 @@ ELASTIC_DECL void pmi_space::add_news(std::string_view text) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/wire/detail/impl/pmi_session.ipp ----
+// ---- elastic/wire/detail/pmi_session.ipp ----
 
 namespace elastic::detail {
 
@@ -77013,11 +78290,9 @@ ELASTIC_DECL void pmi_session::reply(std::string_view line) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/wire/detail/impl/wire_place.ipp ----
+// ---- elastic/wire/detail/wire_place.ipp ----
 
 #include <iterator>
-
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 
@@ -77153,7 +78428,7 @@ ELASTIC_DECL std::vector<std::string> misleading_variables(const environment_map
 
 }  // namespace elastic::detail
 
-// ---- elastic/wire/detail/impl/pmi_node.ipp ----
+// ---- elastic/wire/detail/pmi_node.ipp ----
 
 namespace elastic::detail {
 
@@ -77329,7 +78604,7 @@ ELASTIC_DECL task<void> pmi_node::exchange_news() {
 
 }  // namespace elastic::detail
 
-// ---- elastic/wire/detail/impl/wire_part.ipp ----
+// ---- elastic/wire/detail/wire_part.ipp ----
 
 #include <iterator>
 
@@ -77550,9 +78825,7 @@ ELASTIC_DECL task<void> wire_part::end() {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2
 
-// ---- elastic/rendezvous/detail/impl/master_keys.ipp ----
-
-#include <charconv>
+// ---- elastic/rendezvous/detail/master_keys.ipp ----
 
 namespace elastic::detail {
 
@@ -77597,11 +78870,132 @@ ELASTIC_DECL task<rendezvous_round::master_endpoint> agree_on_master(
 
 #endif
 
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
+
+// ---- elastic/agent/detail/workers/unserved_store.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::vector<std::string> store_addresses_in(std::string_view text) {
+  constexpr std::string_view scheme = "tcp://";
+  constexpr std::size_t most = 8;
+  const auto is_of_address = [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+           (letter >= '0' && letter <= '9') || letter == '.' || letter == '-' || letter == '_' ||
+           letter == ':' || letter == '[' || letter == ']';
+  };
+  std::vector<std::string> addresses;
+  for (std::size_t at = text.find(scheme); at != text.npos; at = text.find(scheme, at)) {
+    at += scheme.size();
+    const std::string_view rest = text.substr(at);
+    const auto end = std::find_if_not(rest.begin(), rest.end(), is_of_address);
+    const std::string address(rest.begin(), end);
+    const std::size_t port = address.rfind(':') + 1;
+    // What follows may be the rest of a name that is put in.
+    const bool is_whole = end == rest.end() || (*end != '{' && *end != '%' && *end != '$');
+    const bool has_port = port > 1 && port < address.size() &&
+                          std::all_of(address.begin() + static_cast<std::ptrdiff_t>(port),
+                                      address.end(), [](char letter) {
+                                        return letter >= '0' && letter <= '9';
+                                      });
+    const bool is_known =
+        std::find(addresses.begin(), addresses.end(), address) != addresses.end();
+    if (is_whole && has_port && !is_known && addresses.size() < most) addresses.push_back(address);
+  }
+  return addresses;
+}
+
+/// Whether an address belongs to this host, and nobody listens there.
+inline bool is_unserved(pid_t pid, const std::string& address) {
+  try {
+    const endpoint place = parse_endpoint(address, 0);
+    return is_loopback(place.host) && !is_listened_at(pid, place.port);
+  } catch (const error&) {
+    return false;
+  }
+}
+
+/// The path of the script in a command line of Python; empty if there is none.
+inline std::string script_in(const std::vector<std::string>& command) {
+  const auto is_script = [](const std::string& word) { return word.ends_with(".py"); };
+  const auto script = std::find_if(command.begin(), command.end(), is_script);
+  return script == command.end() ? std::string() : *script;
+}
+
+inline std::vector<std::string> command_of(pid_t pid) {
+  const std::string text =
+      read_proc_file(fmt::format("/proc/{}/cmdline", pid), limits::cgroup_file_bytes);
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size(); at += words.back().size() + 1) {
+    words.emplace_back(text.c_str() + at);
+  }
+  return words;
+}
+
+/// The text of a script that creates a process group; empty for any other file.
+inline std::string script_text(pid_t pid, const std::string& script) {
+  const std::filesystem::path path =
+      std::filesystem::path(fmt::format("/proc/{}/cwd", pid)) / script;
+  std::error_code failure;
+  if (may_hang(path) || !std::filesystem::is_regular_file(path, failure)) return {};
+  constexpr std::size_t most_bytes = 1024 * 1024;
+  std::string text = read_proc_file(path, most_bytes);
+  return text.find("init_process_group") == text.npos ? std::string() : text;
+}
+
+inline bool is_asleep(pid_t pid) {
+  const std::string path = fmt::format("/proc/{}/wchan", pid);
+  return read_proc_file(path, limits::proc_file_bytes) == "hrtimer_nanosleep";
+}
+
+inline sought_stores stores_of(pid_t pid) {
+  sought_stores found;
+  const std::vector<std::string> command = command_of(pid);
+  const std::string script = script_in(command);
+  found.script = script.substr(script.rfind('/') + 1);
+  found.silent = silent_peers(pid, limits::watched_files);
+  if (!is_asleep(pid)) return found;
+  std::string text = script.empty() ? std::string() : script_text(pid, script);
+  for (const std::string& word : command) text += '\n' + word;
+  const std::vector<std::string> addresses = store_addresses_in(text);
+  for (const std::string& address : addresses) {
+    if (is_unserved(pid, address)) found.unserved.push_back(address);
+  }
+  found.names_other = addresses.empty() && text.find("tcp://") != text.npos;
+  return found;
+}
+
+ELASTIC_DECL task<sought_stores> look_for_stores(pid_t pid) {
+  const std::function<sought_stores()> look = [pid] { return stores_of(pid); };
+  return run_blocking<sought_stores>(look);
+}
+
+ELASTIC_DECL std::string to_text(const sought_stores& stores) {
+  if (!stores.silent.empty()) {
+    return fmt::format("; {} tries to connect to {} and gets no answer",
+                       stores.script.empty() ? "it" : printable_line(stores.script),
+                       joined_text(std::span<const std::string>(stores.silent), ", "));
+  }
+  if (stores.unserved.empty() && !stores.names_other) return {};
+  const std::string store =
+      stores.unserved.empty()
+          ? "a store tcp://…"
+          : fmt::format("the store tcp://{}, and nobody listens there", stores.unserved.front());
+  return fmt::format("; {} names {}: up to PyTorch 2.13, nobody serves a script's own store under "
+                     "an agent; init_process_group without init_method uses that of the workers",
+                     stores.script.empty() ? "it" : printable_line(stores.script), store);
+}
+
+}  // namespace elastic::detail
+
+#endif
+
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/process/detail/impl/port_use.ipp ----
+// ---- elastic/process/detail/port_use.ipp ----
 
-#include <charconv>
+#include <arpa/inet.h>
+#include <netinet/in.h>
 
 namespace elastic::detail {
 
@@ -77715,6 +79109,92 @@ ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t 
   return is_sure ? std::optional(best) : std::nullopt;
 }
 
+/// The inodes of the sockets in a table that have data to send.
+inline std::set<std::uint64_t> unsent_sockets(std::string_view table) {
+  std::set<std::uint64_t> inodes;
+  while (!table.empty()) {
+    std::string_view line = table.substr(0, table.find('\n'));
+    table.remove_prefix(std::min(line.size() + 1, table.size()));
+    // Slot number, own end, peer's end and state.
+    for (int skipped = 0; skipped < 4; ++skipped) take_word(line);
+    const std::string_view queues = take_word(line);
+    const auto unsent = number_in(queues.substr(0, queues.find(':')), 16);
+    // Timer, retransmissions, user and time-out.
+    for (int skipped = 0; skipped < 4; ++skipped) take_word(line);
+    const auto inode = number_in(take_word(line), 10);
+    if (unsent.value_or(0) > 0 && inode) inodes.insert(*inode);
+  }
+  return inodes;
+}
+
+ELASTIC_DECL std::optional<bool> has_unsent_data(pid_t root, std::size_t most_files) {
+  std::set<std::uint64_t> unsent;
+  for (const char* table : {"tcp", "tcp6"}) {
+    const std::string path = fmt::format("/proc/{}/net/{}", root, table);
+    unsent.merge(unsent_sockets(read_proc_file(path, limits::socket_table_bytes)));
+  }
+  if (unsent.empty()) return false;
+  bool is_found = false;
+  const bool is_seen = look_at_sockets_of_tree(root, most_files, [&](std::uint64_t inode) {
+    is_found = unsent.contains(inode);
+    return is_found;
+  });
+  return is_seen ? std::optional(is_found) : std::nullopt;
+}
+
+/// "10.0.0.9:29500" for "0900000A:733C": the digits are those of 32-bit words in memory.
+inline std::string peer_of(std::string_view end) {
+  const std::size_t colon = end.find(':');
+  if (colon == end.npos || colon % 8 != 0) return {};
+  const auto port = number_in(end.substr(colon + 1), 16);
+  std::array<std::uint32_t, 4> words{};
+  if (!port || colon > 8 * words.size()) return {};
+  for (std::size_t word = 0; word < colon / 8; ++word) {
+    words[word] = static_cast<std::uint32_t>(number_in(end.substr(8 * word, 8), 16).value_or(0));
+  }
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const bool is_v4 = colon == 8;
+  ::inet_ntop(is_v4 ? AF_INET : AF_INET6, words.data(), text.data(), text.size());
+  return fmt::format(fmt::runtime(is_v4 ? "{}:{}" : "[{}]:{}"), text.data(), *port);
+}
+
+/// The peers of the sockets in a table that have sent a SYN, by their inodes.
+inline std::map<std::uint64_t, std::string> syn_peers(std::string_view table) {
+  std::map<std::uint64_t, std::string> peers;
+  while (!table.empty()) {
+    std::string_view line = table.substr(0, table.find('\n'));
+    table.remove_prefix(std::min(line.size() + 1, table.size()));
+    // Slot number and own end.
+    for (int skipped = 0; skipped < 2; ++skipped) take_word(line);
+    const std::string_view peer = take_word(line);
+    if (take_word(line) != "02") continue;
+    // Queues, timer, retransmissions, user and time-out.
+    for (int skipped = 0; skipped < 5; ++skipped) take_word(line);
+    if (const auto inode = number_in(take_word(line), 10)) peers[*inode] = peer_of(peer);
+  }
+  return peers;
+}
+
+ELASTIC_DECL std::vector<std::string> silent_peers(pid_t root, std::size_t most_files) {
+  std::map<std::uint64_t, std::string> known;
+  for (const char* table : {"tcp", "tcp6"}) {
+    const std::string path = fmt::format("/proc/{}/net/{}", root, table);
+    known.merge(syn_peers(read_proc_file(path, limits::socket_table_bytes)));
+  }
+  std::set<std::string> peers;
+  if (known.empty()) return {};
+  look_at_sockets_of_tree(root, most_files, [&](std::uint64_t inode) {
+    const auto peer = known.find(inode);
+    if (peer != known.end()) peers.insert(peer->second);
+    return false;
+  });
+  return {peers.begin(), peers.end()};
+}
+
+ELASTIC_DECL bool is_listened_at(pid_t pid, std::uint16_t port) {
+  return !sockets_of(pid, port).listening.empty();
+}
+
 ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port,
                                             std::size_t most_files) {
   const sockets_to_port sockets = sockets_of(root, port);
@@ -77733,7 +79213,7 @@ ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port,
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/agent/detail/impl/arrivals.ipp ----
+// ---- elastic/agent/detail/rounds/arrivals.ipp ----
 
 namespace elastic::detail {
 
@@ -77751,6 +79231,7 @@ inline std::string rank_list(const std::vector<std::int64_t>& ranks) {
 
 ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
     std::vector<worker_arrival> workers, std::uint16_t port) {
+  if (workers.empty()) co_return workers;
   std::function<std::vector<worker_arrival>()> look = [workers = std::move(workers), port] {
     std::vector<worker_arrival> seen = workers;
     const std::size_t share = limits::watched_files / std::max<std::size_t>(seen.size(), 1);
@@ -77759,6 +79240,54 @@ ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
   };
   task<std::vector<worker_arrival>> looking = run_blocking<std::vector<worker_arrival>>(look);
   co_return co_await std::move(looking);
+}
+
+/// The first running worker of this node that is not at the store.
+inline pid_t first_missing(const arrivals& seen) {
+  const auto is_missing = [](const worker_arrival& each) { return each.use == port_use::none; };
+  const auto first = std::find_if(seen.own.begin(), seen.own.end(), is_missing);
+  return first == seen.own.end() ? 0 : first->pid;
+}
+
+inline task<std::string> look_for_missing(arrival_source source, std::uint16_t port) {
+  arrivals seen = source();
+  task<std::vector<worker_arrival>> looking = look_for_arrivals(seen.own, port);
+  seen.own = co_await std::move(looking);
+  const bool are_all_there = seen.come && *seen.come >= seen.world;
+  if (const pid_t missing = are_all_there ? 0 : first_missing(seen)) {
+    task<sought_stores> seeking = look_for_stores(missing);
+    seen.sought = co_await std::move(seeking);
+  }
+  co_return missing_workers(seen);
+}
+
+/// Waits until a worker of the job has come. Whoever does not come in half an hour uses no store.
+inline task<bool> wait_for_first(std::shared_ptr<time_source> time, arrival_source source) {
+  constexpr std::chrono::seconds between(5);
+  constexpr int most = 360;
+  for (int look = 0; look < most; ++look) {
+    const std::optional<std::int64_t> come = source().come;
+    if (come.value_or(1) > 0) co_return come.has_value();
+    co_await time->sleep_until(deadline_after(time->now(), between));
+  }
+  co_return false;
+}
+
+ELASTIC_DECL task<void> report_arrivals(std::shared_ptr<time_source> time, logger log,
+                                        arrival_source source, std::uint16_t port) {
+  co_await time->sleep_until(deadline_after(time->now(), arrival_patience));
+  const bool had_come = source().come != 0;
+  task<std::string> looking = look_for_missing(source, port);
+  std::string missing = co_await std::move(looking);
+  if (missing.empty() && !had_come) {
+    task<bool> waiting = wait_for_first(time, source);
+    const bool has_come = co_await std::move(waiting);
+    if (!has_come) co_return;
+    co_await time->sleep_until(deadline_after(time->now(), arrival_patience));
+    task<std::string> again = look_for_missing(source, port);
+    missing = co_await std::move(again);
+  }
+  if (!missing.empty()) log.warning("{}", missing);
 }
 
 /// Where the missing ranks may be, as the end of a sentence.
@@ -77785,7 +79314,12 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
     if (worker.use && *worker.use != port_use::connected) missing.push_back(worker.rank);
   }
   const bool is_used = seen.come.value_or(0) > 0 || connected > 0 || !connecting.empty();
-  if (!is_used) return {};
+  const std::string sought = to_text(seen.sought);
+  if (!is_used) {
+    if (sought.empty()) return {};
+    return fmt::format("after {} s no rank of this node has come to init_process_group at {}{}",
+                       arrival_patience.count(), seen.store, sought);
+  }
   const std::string count =
       seen.come ? fmt::format("{} of {} ranks have come", *seen.come, seen.world) : std::string();
   if (missing.empty() && count.empty()) return {};
@@ -77803,7 +79337,7 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
       rank_list(missing), is_one ? "has" : "have", arrival_patience.count(),
       is_one ? "it has" : "they have", seen.store,
       count.empty() ? std::string() : fmt::format(" ({})", count));
-  if (connecting.empty()) return text;
+  if (connecting.empty()) return text + sought;
   const bool is_one_connecting = connecting.size() == 1;
   return text + fmt::format(
                     "; {} {} to connect and {} no answer: does a firewall let the port through, "
@@ -77814,7 +79348,7 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/impl/node_checker.ipp ----
+// ---- elastic/agent/detail/workers/node_checker.ipp ----
 
 #include <stdexcept>
 
@@ -77924,53 +79458,11 @@ ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/impl/replacement_line.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::string end_clause(const exit_status& status) {
-  if (const auto code = status.code()) return fmt::format("ended with exit code {}", *code);
-  const auto number = status.signal();
-  if (!number) return "ended: " + status.text();
-  const std::string name = signal_name(*number);
-  std::string clause = fmt::format("ended by signal {}", *number);
-  // The name of an unnamed signal only repeats its number.
-  if (name.starts_with("SIG")) clause += fmt::format(" ({})", name);
-  return status.core_dumped() ? clause + ", core dumped" : clause;
-}
-
-inline std::string failure_clause(const worker_group::worker& failed) {
-  const std::string who =
-      fmt::format("rank {} (local rank {}, pid {})", failed.identity.rank,
-                  failed.identity.local_rank, failed.pid);
-  if (!failed.hung.empty()) return fmt::format("{} was hung: {}", who, failed.hung);
-  return failed.end ? fmt::format("{} {}", who, end_clause(failed.end->status)) : who + " failed";
-}
-
-ELASTIC_DECL std::string replacement_line(const std::vector<const worker_group::worker*>& failed,
-                                          const std::string& change, const std::string& decision) {
-  if (failed.empty()) {
-    return fmt::format("{}; the workers of this node keep their processes: {}", change, decision);
-  }
-  constexpr std::size_t most_clauses = 8;
-  std::string line;
-  for (std::size_t index = 0; index < failed.size() && index < most_clauses; ++index) {
-    line += (index == 0 ? "" : ", ") + failure_clause(*failed[index]);
-  }
-  if (failed.size() > most_clauses) {
-    line += fmt::format(" and {} more", failed.size() - most_clauses);
-  }
-  return fmt::format("{}; replacing {}, the others keep their processes: {}", line,
-                     failed.size() == 1 ? "it" : "them", decision);
-}
-
-}  // namespace elastic::detail
-
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/base/detail/impl/endless.ipp ----
+// ---- elastic/base/detail/endless.ipp ----
 
 namespace elastic::detail {
 
@@ -77987,49 +79479,7 @@ ELASTIC_DECL task<void> endless(task<void> work) {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/health/detail/impl/printable.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::string printable(std::string_view text, std::size_t most) {
-  std::string shown;
-  for (std::size_t index = 0; index < text.size(); ++index) {
-    const auto byte = static_cast<unsigned char>(text[index]);
-    const auto next = index + 1 < text.size() ? static_cast<unsigned char>(text[index + 1]) : 0U;
-    if (byte < 0x20 || byte == 0x7f) {
-      shown += ' ';
-    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
-      ++index;  // U+0080 to U+009F: control characters, too
-      shown += ' ';
-    } else {
-      shown += text[index];
-    }
-  }
-  if (shown.size() <= most) return shown;
-  while (most > 0 && (static_cast<unsigned char>(shown[most]) & 0xc0) == 0x80) --most;
-  shown.resize(most);
-  return shown;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/impl/rate_gate.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::optional<time_point> rate_gate::count(time_point now, int how_many) {
-  if (now - since_ >= std::chrono::seconds(1)) {
-    since_ = now;
-    count_ = 0;
-  }
-  count_ += how_many;
-  if (count_ <= most_) return std::nullopt;
-  return since_ + std::chrono::seconds(1);
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/impl/timer_fifo.ipp ----
+// ---- elastic/control/detail/timer_fifo.ipp ----
 
 namespace elastic::detail {
 
@@ -78059,7 +79509,7 @@ ELASTIC_DECL int open_timer_fifo(const std::string& path) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/health/detail/impl/timer_request.ipp ----
+// ---- elastic/control/detail/timer_request.ipp ----
 
 namespace elastic::detail {
 
@@ -78083,9 +79533,8 @@ ELASTIC_DECL timer_request parse_timer_request(std::string_view line) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/launch/detail/impl/gpu_nodes.ipp ----
+// ---- elastic/launch/detail/gpu_nodes.ipp ----
 
-#include <charconv>
 #include <fstream>
 
 namespace elastic::detail {
@@ -78127,7 +79576,7 @@ ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
 
 }  // namespace elastic::detail
 
-// ---- elastic/launch/detail/impl/processor_topology.ipp ----
+// ---- elastic/launch/detail/processor_topology.ipp ----
 
 #include <fstream>
 
@@ -78189,7 +79638,7 @@ ELASTIC_DECL processor_topology read_processor_topology(const std::string& sys) 
 
 }  // namespace elastic::detail
 
-// ---- elastic/launch/detail/impl/numa_placement.ipp ----
+// ---- elastic/launch/detail/numa_placement.ipp ----
 
 namespace elastic::detail {
 
@@ -78311,7 +79760,7 @@ ELASTIC_DECL std::vector<processor_set> place_workers(launch_config::processor_b
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/telemetry/detail/impl/event_handler_registry.ipp ----
+// ---- elastic/telemetry/detail/event_handler_registry.ipp ----
 
 namespace elastic::detail {
 
@@ -78333,7 +79782,7 @@ ELASTIC_DECL event_handler_registry::event_handler_registry()
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/process/detail/impl/session_signal.ipp ----
+// ---- elastic/process/detail/session_signal.ipp ----
 
 namespace elastic::detail {
 
@@ -78358,7 +79807,7 @@ ELASTIC_DECL void signal_session_but_leader(pid_t leader, int leader_pidfd, int 
 
 #if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/diagnosis/detail/impl/user_frame.ipp ----
+// ---- elastic/diagnosis/detail/user_frame.ipp ----
 
 namespace elastic::detail {
 
@@ -78400,7 +79849,7 @@ ELASTIC_DECL std::string to_string(const stack_frame& frame) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/process_texts.ipp ----
+// ---- elastic/diagnosis/detail/process_texts.ipp ----
 
 namespace elastic::detail {
 
@@ -78446,7 +79895,7 @@ ELASTIC_DECL std::string parse_wait_channel(std::string_view text) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/recorder_client.ipp ----
+// ---- elastic/diagnosis/detail/recorder_client.ipp ----
 
 namespace elastic::detail {
 
@@ -78507,11 +79956,7 @@ ELASTIC_DECL std::vector<std::string> read_left_recorders(const std::string& soc
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/recorder_dump.ipp ----
-
-#include <charconv>
-
-#include <nlohmann/json.hpp>
+// ---- elastic/diagnosis/detail/recorder_dump.ipp ----
 
 namespace elastic::detail {
 
@@ -78862,7 +80307,7 @@ ELASTIC_DECL std::vector<group_position> parse_recorder_dump(std::string_view te
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/stack_groups.ipp ----
+// ---- elastic/diagnosis/detail/stack_groups.ipp ----
 
 #include <tuple>
 
@@ -78913,9 +80358,7 @@ ELASTIC_DECL std::string to_string(const stack_group& group) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/thread_stack.ipp ----
-
-#include <charconv>
+// ---- elastic/diagnosis/detail/thread_stack.ipp ----
 
 namespace elastic::detail {
 
@@ -78984,11 +80427,9 @@ ELASTIC_DECL std::vector<stack_frame> parse_main_stack(std::string_view text) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/recorder_pickle.ipp ----
+// ---- elastic/diagnosis/detail/recorder_pickle.ipp ----
 
 #include <bit>
-
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 
@@ -79227,9 +80668,7 @@ ELASTIC_DECL std::string recorder_pickle(std::string_view json, const recorder_o
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/stall_judge.ipp ----
-
-#include <charconv>
+// ---- elastic/diagnosis/detail/stall_judge.ipp ----
 
 namespace elastic::detail {
 
@@ -79672,7 +81111,7 @@ ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidenc
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/wait_graph.ipp ----
+// ---- elastic/diagnosis/detail/wait_graph.ipp ----
 
 namespace elastic::detail {
 
@@ -79867,9 +81306,7 @@ ELASTIC_DECL std::vector<std::size_t> wait_graph::circle() const {
 
 }  // namespace elastic::detail
 
-// ---- elastic/diagnosis/detail/impl/stall_text.ipp ----
-
-#include <charconv>
+// ---- elastic/diagnosis/detail/stall_text.ipp ----
 
 namespace elastic::detail {
 
@@ -80053,6 +81490,52 @@ ELASTIC_DECL bool is_in_teardown(const std::vector<stack_frame>& stack) {
   });
 }
 
+/// The module of Python's library that a file is: "concurrent.futures.thread"; empty for another.
+inline std::string library_module(std::string_view file) {
+  constexpr std::string_view library = "/lib/python";
+  const std::size_t begin = file.find(library);
+  if (begin == file.npos) return {};
+  file.remove_prefix(begin + library.size());
+  file.remove_prefix(std::min(file.find('/') + 1, file.size()));
+  std::string module(file.substr(0, file.rfind('.')));
+  std::replace(module.begin(), module.end(), '/', '.');
+  return module;
+}
+
+/// What Python calls at its end: an installed package, a module of its library, or else the user's
+/// file. Empty if the stack does not show that.
+inline std::string holder_at_end(const std::vector<stack_frame>& stack) {
+  if (stack.empty() || stack.size() >= limits::stack_frames) return {};
+  // `_shutdown` of threading waits for threads, and calls what was registered there.
+  const bool is_shutdown = stack.back().function == "_shutdown" &&
+                           stack.back().file.ends_with("/threading.py");
+  const bool calls_other = is_shutdown && stack.size() > 1;
+  const stack_frame& called = calls_other ? stack[stack.size() - 2] : stack.back();
+  if (called.function == "<module>" || called.function == "_run_module_as_main") return {};
+  if (is_shutdown && called.file == stack.back().file) return "a thread that is not a daemon";
+  std::string_view file = called.file;
+  constexpr std::string_view installed = "-packages/";
+  const std::size_t package = file.rfind(installed);
+  if (package != file.npos) {
+    file.remove_prefix(package + installed.size());
+    return printable_line(file.substr(0, file.find('/')));
+  }
+  const std::string module = library_module(file);
+  return printable_line(module.empty() ? file.substr(file.rfind('/') + 1) : module);
+}
+
+ELASTIC_DECL std::string place_of(const rank_evidence& rank) {
+  const stack_frame* const frame = user_frame(rank.stack);
+  if (frame == nullptr) {
+    if (rank.wait_channel.empty()) return {};
+    return "; its main thread waits in the kernel, in " + printable_line(rank.wait_channel);
+  }
+  const std::string holder = holder_at_end(rank.stack);
+  if (holder.empty()) return "; it is in " + to_string(*frame);
+  return fmt::format("; its interpreter does not end, since {} holds it, in {}", holder,
+                     to_string(*frame));
+}
+
 inline std::string_view to_text(process_state state) {
   static constexpr std::array<std::string_view, 7> texts{
       "not known", "running", "sleeping", "in uninterruptible sleep", "stopped", "a zombie",
@@ -80094,41 +81577,9 @@ ELASTIC_DECL std::vector<std::string> lines_about(const rank_evidence& rank) {
 
 #endif
 
-#if defined(ELASTIC_WITH_PYTHON) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
-
-// ---- elastic/python/detail/impl/planned_restart.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view) {
-  const auto at_once = [](std::string reason) {
-    return planned_restart{duration::zero(), std::move(reason)};
-  };
-  if (view.why == rendezvous_change::cause::worker_failed) return at_once("workers have failed");
-  if (view.is_pause) return at_once("the job pauses");
-  if (view.grace < duration::max()) return at_once("the others may continue without this node");
-  if (view.obstacle) {
-    return at_once("there are to be no standbys: " + *view.obstacle);
-  }
-  if (view.cold == 0) return at_once("every worker has a standby");
-  const std::string missing =
-      fmt::format("{} of them {} no standby yet", view.cold, view.cold == 1 ? "has" : "have");
-  // Workers whose peers are gone may be blocked, so the wait is short.
-  if (view.why == rendezvous_change::cause::node_lost) {
-    return {planned_restart::patience_lost, missing};
-  }
-  return {planned_restart::patience, missing};
-}
-
-}  // namespace elastic::detail
-
-#endif
-
 #if defined(ELASTIC_WITH_CLI) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/cli/detail/impl/single_option_types.ipp ----
-
-#include <charconv>
+// ---- elastic/cli/detail/single_option_types.ipp ----
 
 #include <fmt/ranges.h>
 
@@ -80345,7 +81796,7 @@ ELASTIC_DECL option_type nodes_type() {
   return type;
 }
 
-/// What stands in a pair of quotes, which a shell did not take away; else the text itself.
+/// The text within a pair of quotes, which a shell did not remove; else the text itself.
 inline std::string_view without_quotes(std::string_view text) {
   const bool is_quoted = text.size() >= 2 && text.front() == text.back() &&
                          (text.front() == '"' || text.front() == '\'');
@@ -80565,9 +82016,8 @@ ELASTIC_DECL option_type log_size_type() {
 
 }  // namespace elastic::detail
 
-// ---- elastic/cli/detail/impl/slurm_hosts.ipp ----
+// ---- elastic/cli/detail/slurm_hosts.ipp ----
 
-#include <charconv>
 #include <iterator>
 
 namespace elastic::detail {
@@ -80689,7 +82139,7 @@ ELASTIC_DECL std::vector<std::string> parse_slurm_hosts(std::string_view list) {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/net/detail/impl/tcp_stream.ipp ----
+// ---- elastic/net/detail/tcp_stream.ipp ----
 
 namespace elastic::detail {
 
@@ -80764,7 +82214,7 @@ ELASTIC_DECL void tcp_stream::throw_if(asio_error_code failure) const {
 #include <asio/ssl.hpp>
 #endif
 
-// ---- elastic/net/detail/impl/tls_stream.ipp ----
+// ---- elastic/net/detail/tls_stream.ipp ----
 
 #if defined(ELASTIC_HAS_TLS)
 ELASTIC_AGREE(elastic_has_tls_in_one_object_and_not_in_another, 1);
@@ -80936,68 +82386,11 @@ ELASTIC_DECL void check_tls_options(const tls_options&) { throw_no_tls(); }
 
 }  // namespace elastic::detail
 
-// ---- elastic/base/detail/impl/base64.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::string to_base64(std::string_view bytes) {
-  std::string text;
-  text.reserve(base64_size(bytes.size()));
-  for (std::size_t index = 0; index < bytes.size(); index += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      const bool there = index + i < bytes.size();
-      group = group << 8 | (there ? static_cast<unsigned char>(bytes[index + i]) : 0U);
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      const bool is_padding = index + i > bytes.size();
-      text.push_back(is_padding ? '=' : base64_letters[group >> (18 - 6 * i) & 63]);
-    }
-  }
-  return text;
-}
-
-ELASTIC_DECL std::optional<std::string> from_base64(std::string_view text) {
-  static constexpr auto values = [] {
-    std::array<std::uint8_t, 256> table{};
-    table.fill(64);
-    for (std::uint8_t i = 0; i < 64; ++i) {
-      table[static_cast<unsigned char>(base64_letters[i])] = i;
-    }
-    return table;
-  }();
-  if (text.size() % 4 != 0) return std::nullopt;
-  std::size_t padding = 0;
-  while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
-  const std::size_t letters = text.size() - padding;
-
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3);
-  std::uint32_t group = 0;
-  int bits = 0;
-  for (std::size_t index = 0; index < letters; ++index) {
-    const std::uint8_t value = values[static_cast<unsigned char>(text[index])];
-    if (value == 64) return std::nullopt;
-    group = (group << 6 | value) & 0xffff;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes.push_back(static_cast<char>(group >> bits & 0xff));
-  }
-  const bool has_rest = (group & ((1U << bits) - 1)) != 0;
-  if (has_rest) return std::nullopt;
-  return bytes;
-}
-
-}  // namespace elastic::detail
-
 #endif
 
 #if defined(ELASTIC_WITH_NODES) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/nodes/detail/impl/message_rows.ipp ----
-
-#include <charconv>
+// ---- elastic/nodes/detail/message_rows.ipp ----
 
 namespace elastic::detail {
 
@@ -81077,7 +82470,7 @@ ELASTIC_DECL void patience_rows(record_rows& rows, rendezvous_settings& settings
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/net/detail/impl/tcp_message_channel.ipp ----
+// ---- elastic/net/detail/tcp_message_channel.ipp ----
 
 #include <tuple>
 
@@ -81524,7 +82917,7 @@ class pickle_writer {
 
 }  // namespace elastic::detail
 
-// ---- elastic/torch/detail/impl/torch_state_codec.ipp ----
+// ---- elastic/torch/detail/torch_state_codec.ipp ----
 
 namespace elastic::detail {
 
@@ -81951,7 +83344,7 @@ ELASTIC_DECL torch_state decode_torch_state(std::string_view pickle) {
 
 #if defined(ELASTIC_WITH_NODES) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
-// ---- elastic/nodes/detail/impl/leader_visitor.ipp ----
+// ---- elastic/nodes/detail/leader_visitor.ipp ----
 
 namespace elastic::detail {
 
@@ -82009,7 +83402,7 @@ ELASTIC_DECL void leader_visitor::pass_on(std::string_view message) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/candidate_addresses.ipp ----
+// ---- elastic/nodes/detail/candidate_addresses.ipp ----
 
 namespace elastic::detail {
 
@@ -82055,27 +83448,11 @@ ELASTIC_DECL std::string objection_to_local_addr(
 
 }  // namespace elastic::detail
 
-// ---- elastic/nodes/detail/impl/network_identity.ipp ----
-
-#include <fstream>
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::string network_identity() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  struct stat network{};
-  if (boot.empty() || ::stat("/proc/self/ns/net", &network) != 0) return {};
-  return fmt::format("{}-{}", boot, network.st_ino);
-}
-
-}  // namespace elastic::detail
-
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2
 
-// ---- elastic/rendezvous/detail/impl/name_wait.ipp ----
+// ---- elastic/rendezvous/detail/name_wait.ipp ----
 
 namespace elastic::detail {
 
@@ -82119,7 +83496,7 @@ ELASTIC_DECL task<void> wait_for_name(std::string host, duration patience,
 
 #if defined(ELASTIC_WITH_ROLES) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3)
 
-// ---- elastic/roles/detail/impl/moving_rendezvous.ipp ----
+// ---- elastic/roles/detail/moving_rendezvous.ipp ----
 
 namespace elastic::detail {
 
@@ -82158,7 +83535,7 @@ ELASTIC_DECL task<rendezvous_round> moving_rendezvous::next_round() {
 
 }  // namespace elastic::detail
 
-// ---- elastic/roles/detail/impl/role_log.ipp ----
+// ---- elastic/roles/detail/role_log.ipp ----
 
 namespace elastic::detail {
 
@@ -82191,7 +83568,7 @@ ELASTIC_DECL logger log_of_role(const std::string& name, const logger& log) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/roles/detail/impl/port_probe.ipp ----
+// ---- elastic/roles/detail/port_probe.ipp ----
 
 namespace elastic::detail {
 
@@ -82248,7 +83625,7 @@ ELASTIC_DECL task<void> await_served_port(served_port port, std::shared_ptr<time
 
 }  // namespace elastic::detail
 
-// ---- elastic/roles/detail/impl/role_command.ipp ----
+// ---- elastic/roles/detail/role_command.ipp ----
 
 namespace elastic::detail {
 
@@ -82315,31 +83692,7 @@ ELASTIC_DECL std::string role_command::text() const {
 
 }  // namespace elastic::detail
 
-// ---- elastic/roles/detail/impl/role_watch.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL role_watch::role_watch(elastic::role::readiness readiness, int workers,
-                                    std::function<void()> on_ready)
-    : readiness_(readiness),
-      workers_(static_cast<std::size_t>(workers)),
-      on_ready_(std::move(on_ready)) {}
-
-ELASTIC_DECL void role_watch::started(const started_workers& start) {
-  // Workers that kept their processes have reported before.
-  if (start.stayed == 0) reported_.clear();
-  if (readiness_ == elastic::role::readiness::start) on_ready_();
-}
-
-ELASTIC_DECL void role_watch::progressed(const worker_progress& made) {
-  const bool is_first = reported_.insert(made.local_rank).second;
-  const bool is_last = is_first && reported_.size() == workers_;
-  if (is_last && readiness_ == elastic::role::readiness::progress) on_ready_();
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/roles/detail/impl/silence_warning.ipp ----
+// ---- elastic/roles/detail/silence_warning.ipp ----
 
 namespace elastic::detail {
 
@@ -82363,7 +83716,7 @@ ELASTIC_DECL task<void> warn_of_silence(std::string role, std::string waiting,
 
 #if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
-// ---- elastic/status/detail/impl/event_sentence.ipp ----
+// ---- elastic/status/detail/event_sentence.ipp ----
 
 #include <cmath>
 
@@ -82463,7 +83816,7 @@ inline std::string replacement_sentence(const job_event& event) {
   return text + reason_words(event);
 }
 
-/// What workers did, or what was done to them.
+/// A sentence about an event of workers.
 inline std::string worker_sentence(const job_event& event) {
   using kind = job_event::type;
   const double seconds = event.seconds.value_or(0);
@@ -82531,6 +83884,9 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
     case kind::step_reached:
       return fmt::format("step {} was reached after {}", event.step.value_or(0),
                          span_words(seconds));
+    case kind::standbys_changed:
+      return fmt::format("{} standby{} ready, {} in the making", event.count.value_or(0),
+                         event.count == 1 ? " is" : "s are", event.making.value_or(0));
     case kind::failure_decided: return "the job is given up" + why;
     case kind::stop_requested: return "a stop was requested" + why;
     case kind::fault_injected: return "a fault was injected" + why;
@@ -82563,7 +83919,7 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
 
 #if defined(ELASTIC_WITH_TORCH) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3)
 
-// ---- elastic/torch/detail/impl/pickle_format.ipp ----
+// ---- elastic/torch/detail/pickle_format.ipp ----
 
 namespace elastic::detail {
 
@@ -82599,7 +83955,7 @@ ELASTIC_DECL bool is_pickle_text(std::string_view bytes) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/torch/detail/impl/pickle_reader.ipp ----
+// ---- elastic/torch/detail/pickle_reader.ipp ----
 
 namespace elastic::detail {
 
@@ -82927,7 +84283,7 @@ ELASTIC_DECL void pickle_reader::add_item(pickle_ref container, pickle_ref item)
 
 }  // namespace elastic::detail
 
-// ---- elastic/torch/detail/impl/pickle_writer.ipp ----
+// ---- elastic/torch/detail/pickle_writer.ipp ----
 
 namespace elastic::detail {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace former_world_tests {
+namespace previous_membership_tests {
 
 using namespace std::chrono_literals;
 using elastic::duration;
@@ -141,4 +141,4 @@ TEST_CASE("former world: counts from the first word of it", "[rendezvous]") {
   CHECK(world.is_over(begin + silence));
 }
 
-}  // namespace former_world_tests
+}  // namespace previous_membership_tests
