@@ -394,7 +394,10 @@ def includes_of(lines):
 
 
 def is_cheap(header, definitions):
-    """Whether a header may hold its definitions: a coroutine is emitted wherever it is seen."""
+    """Whether a header may hold its definitions. A coroutine is emitted wherever it is seen, and so
+    is a class with virtual functions without one that is defined in one place."""
+    if any(re.search(r"\b(override|virtual)\b", code_of(line)) for line in header):
+        return False
     code = "\n".join(map(code_of, definitions))
     more = includes_of(definitions) - includes_of(header)
     return not re.search(r"\bco_(await|return|yield)\b", code) and not any(

@@ -284,6 +284,7 @@
 #include <elastic/store/detail/tcp_store_newcomers.ipp>
 #include <elastic/store/detail/tcp_store_protocol.ipp>
 #include <elastic/store/detail/tcp_store_reactor_connection.ipp>
+#include <elastic/store/detail/tcp_store_ring_connection.ipp>
 #include <elastic/store/detail/tcp_store_session.ipp>
 #include <elastic/store/impl/memory_store.ipp>
 #include <elastic/store/impl/prefix_store.ipp>
@@ -330,6 +331,7 @@
 #include <elastic/roles/detail/role_plan.ipp>
 #include <elastic/roles/detail/role_post.ipp>
 #include <elastic/roles/detail/role_run.ipp>
+#include <elastic/roles/detail/role_watch.ipp>
 #include <elastic/roles/detail/silence_warning.ipp>
 #include <elastic/roles/impl/replica_set.ipp>
 #include <elastic/roles/impl/role.ipp>

@@ -31489,20 +31489,22 @@ namespace elastic::detail {
 class tcp_store_ring_connection final : public tcp_store_connection {
  public:
   /// @param fd  a socket in blocking mode, which this object closes
-  tcp_store_ring_connection(int fd, std::shared_ptr<ring> io, store_strand strand,
-                            std::shared_ptr<key_value_engine> engine,
-                            const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect,
-                            tcp_store_accounts accounts, gone_handler on_gone);
+  ELASTIC_DECL tcp_store_ring_connection(int fd, std::shared_ptr<ring> io, store_strand strand,
+                                         std::shared_ptr<key_value_engine> engine,
+                                         const tcp_store_bounds& bounds,
+                                         tcp_store_legacy_dialect dialect,
+                                         tcp_store_accounts accounts,
+                                         gone_handler on_gone);
 
   ~tcp_store_ring_connection() override { ::close(fd_); }
 
  private:
-  void receive() override;
-  void on_received(const ring::completion& done) noexcept;
-  void transmit(std::string& output) override;
-  void on_sent(const ring::completion& done) noexcept;
+  ELASTIC_DECL void receive() override;
+  ELASTIC_DECL void on_received(const ring::completion& done) noexcept;
+  ELASTIC_DECL void transmit(std::string& output) override;
+  ELASTIC_DECL void on_sent(const ring::completion& done) noexcept;
   std::size_t unsent() const override { return on_the_way_.size(); }
-  void shut() override;
+  ELASTIC_DECL void shut() override;
 
   bool is_busy() const override { return receiving_.running() || sending_.running(); }
 
@@ -31514,57 +31516,6 @@ class tcp_store_ring_connection final : public tcp_store_connection {
   ring::member_operation<&tcp_store_ring_connection::on_received> receiving_{*this};
   ring::member_operation<&tcp_store_ring_connection::on_sent> sending_{*this};
 };
-
-inline tcp_store_ring_connection::tcp_store_ring_connection(
-    int fd, std::shared_ptr<ring> io, store_strand strand, std::shared_ptr<key_value_engine> engine,
-    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect, tcp_store_accounts accounts,
-    gone_handler on_gone)
-    : tcp_store_connection(std::move(strand), std::move(engine), bounds, dialect,
-                           std::move(accounts), std::move(on_gone)),
-      ring_(std::move(io)),
-      fd_(fd) {}
-
-inline void tcp_store_ring_connection::receive() {
-  if (!receiving_.running()) ring_->receive(receiving_, fd_, shared_from_this());
-}
-
-inline void tcp_store_ring_connection::on_received(const ring::completion& done) noexcept {
-  if (is_closed_) return tell_if_gone();
-  if (!done.last) {
-    received(done.data);
-    if (is_paused() || is_backed_up()) ring_->cancel(receiving_);
-    return advance();
-  }
-  // A pause stopped it: `advance` continues once the output is sent. The same holds for an end
-  // while something is unsent, because the client may have closed only its own direction.
-  if (is_sending_ || is_paused()) return;
-  if (done.result == -ECANCELED) return receive();
-  close();
-}
-
-inline void tcp_store_ring_connection::transmit(std::string& output) {
-  on_the_way_.swap(output);
-  is_sending_ = true;
-  ring_->send(sending_, fd_, on_the_way_, shared_from_this());
-}
-
-inline void tcp_store_ring_connection::on_sent(const ring::completion& done) noexcept {
-  constexpr std::size_t output_kept = 1024;
-  is_sending_ = false;
-  on_the_way_.clear();
-  if (on_the_way_.capacity() > output_kept) on_the_way_ = {};
-  if (is_closed_) return tell_if_gone();
-  if (done.error()) return close();
-  advance();
-}
-
-inline void tcp_store_ring_connection::shut() {
-  if (!is_busy()) return;  // the descriptor is closed at once
-  // Ends the connection for the client now. The descriptor stays open until no operation uses it.
-  ::shutdown(fd_, SHUT_RDWR);
-  ring_->cancel(receiving_);
-  ring_->cancel(sending_);
-}
 
 }  // namespace elastic::detail
 
@@ -57262,6 +57213,63 @@ ELASTIC_DECL void ring::forget(operation& op) {
 
 }  // namespace elastic::detail
 
+// ---- elastic/store/detail/tcp_store_ring_connection.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL tcp_store_ring_connection::tcp_store_ring_connection(
+    int fd, std::shared_ptr<ring> io, store_strand strand, std::shared_ptr<key_value_engine> engine,
+    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect, tcp_store_accounts accounts,
+    gone_handler on_gone)
+    : tcp_store_connection(std::move(strand), std::move(engine), bounds, dialect,
+                           std::move(accounts), std::move(on_gone)),
+      ring_(std::move(io)),
+      fd_(fd) {}
+
+ELASTIC_DECL void tcp_store_ring_connection::receive() {
+  if (!receiving_.running()) ring_->receive(receiving_, fd_, shared_from_this());
+}
+
+ELASTIC_DECL void tcp_store_ring_connection::on_received(const ring::completion& done) noexcept {
+  if (is_closed_) return tell_if_gone();
+  if (!done.last) {
+    received(done.data);
+    if (is_paused() || is_backed_up()) ring_->cancel(receiving_);
+    return advance();
+  }
+  // A pause stopped it: `advance` continues once the output is sent. The same holds for an end
+  // while something is unsent, because the client may have closed only its own direction.
+  if (is_sending_ || is_paused()) return;
+  if (done.result == -ECANCELED) return receive();
+  close();
+}
+
+ELASTIC_DECL void tcp_store_ring_connection::transmit(std::string& output) {
+  on_the_way_.swap(output);
+  is_sending_ = true;
+  ring_->send(sending_, fd_, on_the_way_, shared_from_this());
+}
+
+ELASTIC_DECL void tcp_store_ring_connection::on_sent(const ring::completion& done) noexcept {
+  constexpr std::size_t output_kept = 1024;
+  is_sending_ = false;
+  on_the_way_.clear();
+  if (on_the_way_.capacity() > output_kept) on_the_way_ = {};
+  if (is_closed_) return tell_if_gone();
+  if (done.error()) return close();
+  advance();
+}
+
+ELASTIC_DECL void tcp_store_ring_connection::shut() {
+  if (!is_busy()) return;  // the descriptor is closed at once
+  // Ends the connection for the client now. The descriptor stays open until no operation uses it.
+  ::shutdown(fd_, SHUT_RDWR);
+  ring_->cancel(receiving_);
+  ring_->cancel(sending_);
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/base/detail/json_fields.ipp ----
 
 namespace elastic::detail {
@@ -59444,11 +59452,11 @@ inline bool has_written_text(const worker_activity& last, const worker_activity&
 
 /// Whether processes have computed or transferred data.
 inline bool has_worked(const worker_activity& last, const worker_activity& now, duration span) {
-  constexpr double idle_share = 0.02;
+  constexpr double most_share = 0.02;
   constexpr std::uint64_t idle_bytes = 4096;
   const std::chrono::duration<double> used = now.processor_time - last.processor_time;
   const std::chrono::duration<double> time = span;
-  return now.processes != last.processes || now.sends || used >= idle_share * time ||
+  return now.processes != last.processes || now.sends || used >= most_share * time ||
          now.read > last.read + idle_bytes || now.written > last.written + idle_bytes;
 }
 
@@ -74693,10 +74701,11 @@ class role_watch final : public agent_part {
  public:
   /// @param workers   how many workers of the role this node runs
   /// @param on_ready  called when all of them are ready, and again after each restart
-  role_watch(elastic::role::readiness readiness, int workers, std::function<void()> on_ready);
+  ELASTIC_DECL role_watch(elastic::role::readiness readiness, int workers,
+                          std::function<void()> on_ready);
 
-  void started(const started_workers& start) override;
-  void progressed(const worker_progress& made) override;
+  ELASTIC_DECL void started(const started_workers& start) override;
+  ELASTIC_DECL void progressed(const worker_progress& made) override;
 
  private:
   elastic::role::readiness readiness_;
@@ -74705,24 +74714,6 @@ class role_watch final : public agent_part {
   /// The local ranks that have reported.
   std::set<int> reported_;
 };
-
-inline role_watch::role_watch(elastic::role::readiness readiness, int workers,
-                              std::function<void()> on_ready)
-    : readiness_(readiness),
-      workers_(static_cast<std::size_t>(workers)),
-      on_ready_(std::move(on_ready)) {}
-
-inline void role_watch::started(const started_workers& start) {
-  // Workers that kept their processes have reported before.
-  if (start.stayed == 0) reported_.clear();
-  if (readiness_ == elastic::role::readiness::start) on_ready_();
-}
-
-inline void role_watch::progressed(const worker_progress& made) {
-  const bool is_first = reported_.insert(made.local_rank).second;
-  const bool is_last = is_first && reported_.size() == workers_;
-  if (is_last && readiness_ == elastic::role::readiness::progress) on_ready_();
-}
 
 }  // namespace elastic::detail
 
@@ -83688,6 +83679,30 @@ ELASTIC_DECL std::string role_command::text() const {
     }
   }
   return all;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/role_watch.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL role_watch::role_watch(elastic::role::readiness readiness, int workers,
+                                    std::function<void()> on_ready)
+    : readiness_(readiness),
+      workers_(static_cast<std::size_t>(workers)),
+      on_ready_(std::move(on_ready)) {}
+
+ELASTIC_DECL void role_watch::started(const started_workers& start) {
+  // Workers that kept their processes have reported before.
+  if (start.stayed == 0) reported_.clear();
+  if (readiness_ == elastic::role::readiness::start) on_ready_();
+}
+
+ELASTIC_DECL void role_watch::progressed(const worker_progress& made) {
+  const bool is_first = reported_.insert(made.local_rank).second;
+  const bool is_last = is_first && reported_.size() == workers_;
+  if (is_last && readiness_ == elastic::role::readiness::progress) on_ready_();
 }
 
 }  // namespace elastic::detail

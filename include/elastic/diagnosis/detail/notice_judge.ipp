@@ -38,11 +38,11 @@ inline bool has_written_text(const worker_activity& last, const worker_activity&
 
 /// Whether processes have computed or transferred data.
 inline bool has_worked(const worker_activity& last, const worker_activity& now, duration span) {
-  constexpr double idle_share = 0.02;
+  constexpr double most_share = 0.02;
   constexpr std::uint64_t idle_bytes = 4096;
   const std::chrono::duration<double> used = now.processor_time - last.processor_time;
   const std::chrono::duration<double> time = span;
-  return now.processes != last.processes || now.sends || used >= idle_share * time ||
+  return now.processes != last.processes || now.sends || used >= most_share * time ||
          now.read > last.read + idle_bytes || now.written > last.written + idle_bytes;
 }
 
