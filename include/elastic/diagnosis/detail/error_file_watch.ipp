@@ -57,6 +57,10 @@ ELASTIC_DECL std::vector<int> error_file_watch::read_events() {
       std::memcpy(&event, buffer.data() + offset, sizeof event);
       // The name ends with zero bytes.
       const char* const name = buffer.data() + offset + sizeof event;
+      // Events were lost: any of the files may have been written.
+      if ((event.mask & IN_Q_OVERFLOW) != 0) {
+        for (const auto& [watch, each] : places_) ranks.push_back(each.local_rank);
+      }
       const auto known = places_.find(event.wd);
       if (known != places_.end() && event.len > 0 && known->second.name == name) {
         ranks.push_back(known->second.local_rank);

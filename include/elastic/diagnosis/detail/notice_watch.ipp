@@ -92,6 +92,10 @@ ELASTIC_DECL task<void> notice_watch::follow(error_file_watch& files) {
 }
 
 ELASTIC_DECL task<void> notice_watch::judge() {
+  // Most workers end when all do, and nothing is to be said then. And a worker may write exceptions
+  // without end, while each look reads files of all workers.
+  constexpr std::chrono::milliseconds settling(500);
+  time_point rested = agent_.time->now();
   notice_judge judge(end_after_error_, node_);
   for (;;) {
     if (judge.wake_at() == time_point::max()) {
@@ -99,15 +103,16 @@ ELASTIC_DECL task<void> notice_watch::judge() {
     } else {
       co_await with_deadline(*agent_.time, judge.wake_at(), evidence_.wait());
     }
-    // Most workers end when all do, and nothing is to be said then.
-    constexpr std::chrono::milliseconds settling(500);
-    if (evidence_.is_set() && !is_urgent_) {
-      co_await agent_.time->sleep_until(deadline_after(agent_.time->now(), settling));
+    if (evidence_.is_set()) {
+      const time_point settled = deadline_after(agent_.time->now(), settling);
+      const time_point begin = is_urgent_ ? rested : settled;
+      co_await agent_.time->sleep_until(begin);
     }
     evidence_.reset();
     is_urgent_ = false;
     const time_point now = agent_.time->now();
     const std::vector<worker_signs> signs = co_await look();
+    rested = deadline_after(agent_.time->now(), settling);
     std::vector<notice> notices = judge.take(signs, now, std::exchange(is_disturbed_, false));
     for (notice& each : notices) co_await report(std::move(each));
   }
