@@ -59323,6 +59323,10 @@ ELASTIC_DECL std::vector<int> error_file_watch::read_events() {
       std::memcpy(&event, buffer.data() + offset, sizeof event);
       // The name ends with zero bytes.
       const char* const name = buffer.data() + offset + sizeof event;
+      // Events were lost: any of the files may have been written.
+      if ((event.mask & IN_Q_OVERFLOW) != 0) {
+        for (const auto& [watch, each] : places_) ranks.push_back(each.local_rank);
+      }
       const auto known = places_.find(event.wd);
       if (known != places_.end() && event.len > 0 && known->second.name == name) {
         ranks.push_back(known->second.local_rank);
@@ -59714,6 +59718,10 @@ ELASTIC_DECL task<void> notice_watch::follow(error_file_watch& files) {
 }
 
 ELASTIC_DECL task<void> notice_watch::judge() {
+  // Most workers end when all do, and nothing is to be said then. And a worker may write exceptions
+  // without end, while each look reads files of all workers.
+  constexpr std::chrono::milliseconds settling(500);
+  time_point rested = agent_.time->now();
   notice_judge judge(end_after_error_, node_);
   for (;;) {
     if (judge.wake_at() == time_point::max()) {
@@ -59721,15 +59729,16 @@ ELASTIC_DECL task<void> notice_watch::judge() {
     } else {
       co_await with_deadline(*agent_.time, judge.wake_at(), evidence_.wait());
     }
-    // Most workers end when all do, and nothing is to be said then.
-    constexpr std::chrono::milliseconds settling(500);
-    if (evidence_.is_set() && !is_urgent_) {
-      co_await agent_.time->sleep_until(deadline_after(agent_.time->now(), settling));
+    if (evidence_.is_set()) {
+      const time_point settled = deadline_after(agent_.time->now(), settling);
+      const time_point begin = is_urgent_ ? rested : settled;
+      co_await agent_.time->sleep_until(begin);
     }
     evidence_.reset();
     is_urgent_ = false;
     const time_point now = agent_.time->now();
     const std::vector<worker_signs> signs = co_await look();
+    rested = deadline_after(agent_.time->now(), settling);
     std::vector<notice> notices = judge.take(signs, now, std::exchange(is_disturbed_, false));
     for (notice& each : notices) co_await report(std::move(each));
   }
