@@ -59718,9 +59718,10 @@ ELASTIC_DECL task<void> notice_watch::follow(error_file_watch& files) {
 }
 
 ELASTIC_DECL task<void> notice_watch::judge() {
-  // Most workers end when all do, and nothing is to be said then. And a worker may write exceptions
-  // without end, while each look reads files of all workers.
+  // Most workers end when all do, and nothing is to be said then.
   constexpr std::chrono::milliseconds settling(500);
+  // A worker may write exceptions without end, and each look reads files of all workers.
+  constexpr std::chrono::milliseconds rest(100);
   time_point rested = agent_.time->now();
   notice_judge judge(end_after_error_, node_);
   for (;;) {
@@ -59738,7 +59739,7 @@ ELASTIC_DECL task<void> notice_watch::judge() {
     is_urgent_ = false;
     const time_point now = agent_.time->now();
     const std::vector<worker_signs> signs = co_await look();
-    rested = deadline_after(agent_.time->now(), settling);
+    rested = deadline_after(agent_.time->now(), rest);
     std::vector<notice> notices = judge.take(signs, now, std::exchange(is_disturbed_, false));
     for (notice& each : notices) co_await report(std::move(each));
   }
