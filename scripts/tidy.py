@@ -306,6 +306,10 @@ def check_definitions(tree):
         yield "include/" + SOURCE, 1, f"does not list what there is: {name}"
 
 
+TYPE = r"\b(?:class|struct|union)(?: ELASTIC_\w+)? (\w+)(?= final| :| \{|;)"
+# A type of several words, with what follows a type; and an exception.
+TYPE_USE = (r"(?<![\w.:])(?<!->)(\w+_\w+)(?=::|> |>\(|[&*]+ \w| \w+[;({=])"
+            r"|catch \(const (\w+)&")
 FREE_FUNCTION = r"(?!return|using|class|struct)[\w:]\S*(?: \S+)*[ &*](\w+)\("
 # The lines of definitions up to which an internal class has one file: in its only reader, which is
 # a file of definitions; or in its header, where it has no coroutine and needs no further header.
@@ -329,6 +333,11 @@ def events_of(lines):
             yield "calls", "limits", number
         for found in re.finditer(r"(?<![\w:])detail::(\w+)\(", code):
             yield "calls", f"detail::{found[1]}", number
+        if found := re.search(TYPE, code):
+            place = "has as a member" if line.startswith(" ") else "shares"
+            yield "declares" if "friend" in code else place, f"type {found[1]}", number
+        for found in re.finditer(TYPE_USE, code):
+            yield "calls", f"type {found[1] or found[2]}", number
         if found := re.match(FREE_FUNCTION, code):
             yield "shares", f"detail::{found[1]}", number
         for found in re.finditer(r"(?<![.\w])(?<!->)(?<!::)(\w+_\w+)\(", code):
@@ -684,7 +693,8 @@ CLEAN = {
     "include/elastic/process/child.hpp":
         START + "#include <elastic/base/detail/ring.hpp>\nwaitid(1);\n" + DEFINED,
     "include/elastic/process/clock.hpp":
-        START + "ELASTIC_DECL int read_time();\n" + DEFINED.replace("child", "clock"),
+        START + "class failure;\nclass wall_clock {\nELASTIC_DECL int read_time();\n" +
+        DEFINED.replace("child", "clock"),
     "include/elastic/process/impl/clock.ipp": START + "#include <elastic/process/clock.hpp>\n",
     PAIR + ".hpp": START + "#include <elastic/base/config.hpp>\n" +
         DEFINED.replace("impl/child", "detail/pair"),
@@ -775,6 +785,9 @@ VIOLATIONS = [
      "uses read_time"),
     ("include/elastic/process/impl/child.ipp", "void start() {\n  detail::read_time();\n}\n",
      "uses detail::read_time"),
+    ("include/elastic/process/impl/child.ipp", "wall_clock clock;\n", "uses type wall_clock"),
+    ("include/elastic/process/impl/child.ipp", "} catch (const failure&) {\n",
+     "uses type failure"),
     (PAGE, "[x](gone.md)\n", "gone.md leads nowhere"),
     (PAGE, "[x](#gone)\n", "#gone leads to no heading"),
     (PAGE, "```python\nfor step in steps:\n        one()\n    two()\n```\n", "this is no Python"),

@@ -10,7 +10,6 @@
 #include <elastic/diagnosis/detail/error_file_watch.hpp>
 #include <elastic/diagnosis/detail/notice_judge.hpp>
 #include <elastic/diagnosis/detail/worker_signs.hpp>
-#include <elastic/diagnosis/job_diagnosis.hpp>
 #include <elastic/telemetry/worker_progress.hpp>
 
 #include <cstdint>
@@ -19,6 +18,10 @@
 #include <set>
 #include <string>
 #include <vector>
+
+namespace elastic {
+struct job_diagnosis;
+}
 
 namespace elastic::detail {
 

@@ -9,6 +9,7 @@
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
+#include <elastic/diagnosis/job_diagnosis.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/process/detail/port_use.hpp>
 

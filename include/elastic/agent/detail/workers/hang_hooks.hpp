@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/agent/shell_command.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>

@@ -7,6 +7,7 @@
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/joined_text.hpp>
 #include <elastic/base/detail/mount_table.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/net/endpoint.hpp>
