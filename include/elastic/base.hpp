@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/as_error_code.hpp>
 #include <elastic/base/assert.hpp>
+#include <elastic/base/async_run.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>

@@ -237,6 +237,7 @@
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
+#include <elastic/base/detail/async_start.ipp>
 #include <elastic/base/detail/blocking.ipp>
 #include <elastic/base/detail/concurrent_run.ipp>
 #include <elastic/base/detail/descriptor_share.ipp>
@@ -249,6 +250,7 @@
 #include <elastic/base/detail/ring.ipp>
 #include <elastic/base/detail/shielded_run.ipp>
 #include <elastic/base/detail/waiters.ipp>
+#include <elastic/base/impl/as_error_code.ipp>
 #include <elastic/base/impl/event_flag.ipp>
 #include <elastic/base/impl/log.ipp>
 #include <elastic/base/impl/printable_text.ipp>

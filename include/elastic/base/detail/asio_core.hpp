@@ -14,7 +14,10 @@
 
 #if defined(ELASTIC_USE_BOOST_ASIO)
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/error.hpp>
@@ -22,7 +25,10 @@
 #include <boost/asio/this_coro.hpp>
 #else
 #include <asio/any_io_executor.hpp>
+#include <asio/associated_allocator.hpp>
 #include <asio/associated_cancellation_slot.hpp>
+#include <asio/associated_executor.hpp>
+#include <asio/async_result.hpp>
 #include <asio/awaitable.hpp>
 #include <asio/cancellation_signal.hpp>
 #include <asio/error.hpp>

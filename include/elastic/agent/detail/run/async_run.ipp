@@ -9,19 +9,15 @@
 namespace elastic::detail {
 
 ELASTIC_DECL void start_run(const asio::any_io_executor& executor, task<run_result> work,
-                            run_handler<run_result> on_end) {
-  start_uncancelled(executor, std::move(work), std::move(on_end));
+                            end_of_task<run_result>::handler on_end,
+                            shared_cancellation cancellation) {
+  start_run<run_result>(executor, std::move(work), std::move(on_end), std::move(cancellation));
 }
 
-ELASTIC_DECL std::function<void(asio::cancellation_type)> stop_by_cancellation(
-    std::shared_ptr<request_inbox> inbox) {
+ELASTIC_DECL cancel_function stop_by_cancellation(std::shared_ptr<request_inbox> inbox) {
   return [inbox = std::move(inbox)](asio::cancellation_type requested) {
     if (requested != asio::cancellation_type::none) inbox->push(as_stop_request(requested));
   };
-}
-
-ELASTIC_DECL asio::any_io_executor keep_running(asio::any_io_executor executor) {
-  return asio::prefer(std::move(executor), asio::execution::outstanding_work.tracked);
 }
 
 }  // namespace elastic::detail

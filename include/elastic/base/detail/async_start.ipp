@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/detail/async_start.hpp>
+
+#include <elastic/base/detail/asio_tasks.hpp>
+
+namespace elastic::detail {
+
+ELASTIC_DECL cancel_function task_cancellation::canceller() {
+  return [self = shared_from_this()](asio::cancellation_type requested) {
+    post_work(self->executor_, [self, requested] {
+      if (self->has_begun_) return self->signal_.emit(requested);
+      self->early_ = self->early_ | requested;
+    });
+  };
+}
+
+ELASTIC_DECL void task_cancellation::begin() {
+  has_begun_ = true;
+  if (early_ != asio::cancellation_type::none) signal_.emit(early_);
+}
+
+inline task<void> run_cancellable(shared_cancellation cancellation, task<void> work) {
+  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+  cancellation->begin();
+  // Throws if the cancellation came before.
+  co_await std::move(work);
+}
+
+ELASTIC_DECL void start_run(const asio::any_io_executor& executor, task<void> work,
+                            end_handler on_end, shared_cancellation cancellation) {
+  if (!cancellation) return start_task(executor, std::move(work), std::move(on_end));
+  const asio::cancellation_slot slot = cancellation->slot();
+  start_task(executor, run_cancellable(std::move(cancellation), std::move(work)), std::move(on_end),
+             slot);
+}
+
+ELASTIC_DECL asio::any_io_executor keep_running(asio::any_io_executor executor) {
+  return asio::prefer(std::move(executor), asio::execution::outstanding_work.tracked);
+}
+
+}  // namespace elastic::detail
