@@ -5,6 +5,7 @@
 #include <elastic/base/config.hpp>
 
 #include <memory>
+#include <mutex>
 #include <string_view>
 
 #include <fmt/core.h>
@@ -16,13 +17,22 @@ enum class log_level { debug, info, warning, error, off };
 
 /// Where log lines go. Implement it to send them to your own logging system.
 ///
-/// Thread-safety: `write` must be callable from any thread on which an agent or server runs.
+/// Thread-safety: `write` is called from any thread on which an agent or server runs, by one at a
+/// time.
 class log_handler {
  public:
+  log_handler() = default;
+  log_handler(const log_handler&) = delete;
+  log_handler& operator=(const log_handler&) = delete;
   virtual ~log_handler() = default;
 
-  /// One line, without a line end. Must not block for long and must not throw.
+  /// One line, without a line end. Must not block for long, throw, or log to this handler.
   virtual void write(log_level level, std::string_view text) noexcept = 0;
+
+ private:
+  friend class logger;
+
+  std::mutex mutex_;
 };
 
 /// A threshold and a handler, passed by value to code that logs. A default-constructed logger

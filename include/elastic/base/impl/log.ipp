@@ -4,6 +4,8 @@
 
 #include <elastic/base/log.hpp>
 
+#include <mutex>
+#include <string>
 #include <utility>
 
 namespace elastic {
@@ -13,7 +15,10 @@ ELASTIC_DECL logger::logger(std::shared_ptr<log_handler> handler, log_level thre
 
 ELASTIC_DECL void logger::write(log_level level, fmt::string_view text,
                                 fmt::format_args arguments) const {
-  if (enabled(level)) handler_->write(level, fmt::vformat(text, arguments));
+  if (!enabled(level)) return;
+  const std::string line = fmt::vformat(text, arguments);
+  const std::lock_guard lock(handler_->mutex_);
+  handler_->write(level, line);
 }
 
 }  // namespace elastic
