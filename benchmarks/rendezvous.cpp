@@ -18,6 +18,7 @@
 //
 // The nodes are handlers of one process, each with a connection of its own.
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/tcp_message_channel.hpp>
 #include <elastic/net/endpoint_list.hpp>
@@ -74,7 +75,8 @@ int serve(std::string_view io) {
   elastic::tcp_store_server::options options;
   options.use_ring = io != "epoll";
   if (io == "ring-secret") options.secret.emplace(secret);
-  options.extension = std::make_shared<elastic::detail::rendezvous_service>(elastic::logger());
+  elastic::detail::internals::of(options).extension =
+      std::make_shared<elastic::detail::rendezvous_service>(elastic::logger());
   elastic::tcp_store_server server(context.get_executor(), options);
   std::printf("%d\n", server.port());
   std::fflush(stdout);
@@ -191,7 +193,8 @@ int serve_candidate(const std::string& list, int place, int nodes) {
   options.time = parameters.time;
   elastic::tcp_store_server::options server_options;
   server_options.port = endpoints.at(static_cast<std::size_t>(place)).port;
-  server_options.extension = std::make_shared<elastic::detail::candidate>(std::move(options));
+  elastic::detail::internals::of(server_options).extension =
+      std::make_shared<elastic::detail::candidate>(std::move(options));
   elastic::tcp_store_server server(context.get_executor(), server_options);
   std::printf("%d\n", place);
   std::fflush(stdout);

@@ -8,6 +8,7 @@
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/guard_policy.hpp>
 #include <elastic/process/guarded_launcher.hpp>
+#include <elastic/process/line_head.hpp>
 #include <elastic/process/log_file.hpp>
 #include <elastic/process/output_sink.hpp>
 #include <elastic/process/pidfd_launcher.hpp>

@@ -27,7 +27,7 @@ namespace elasticrun {
 namespace fs = std::filesystem;
 using elastic::errc;
 using elastic::error;
-using elastic::detail::roles_document;
+using elastic::job_roles;
 
 namespace {
 
@@ -91,7 +91,7 @@ std::string text_at(const std::string& path) {
   refuse_file(path, "cannot be read: " + elastic::errno_text(errno));
 }
 
-std::string line_of(const roles_document::role& role, std::size_t width) {
+std::string line_of(const job_roles::role& role, std::size_t width) {
   std::string text = fmt::format("{:<{}}  {}", role.name, width, role.state);
   if (role.is_ready) text += ", ready";
   if (role.epoch) text += fmt::format(", round {}", *role.epoch);
@@ -100,7 +100,7 @@ std::string line_of(const roles_document::role& role, std::size_t width) {
     text += fmt::format(", {} worker{}", count, count == 1 ? "" : "s");
   }
   text = elastic::printable_line(text) + "\n";
-  for (const roles_document::worker& worker : role.workers) {
+  for (const job_roles::worker& worker : role.workers) {
     std::string line =
         fmt::format("rank {} on {} ({})", worker.rank, worker.node, worker.address);
     for (const auto& [name, port] : worker.ports) line += fmt::format(", {} {}", name, port);
@@ -109,13 +109,13 @@ std::string line_of(const roles_document::role& role, std::size_t width) {
   return text;
 }
 
-bool may_change(const roles_document::role& role) {
+bool may_change(const job_roles::role& role) {
   return role.state == "waiting" || role.state == "running" || role.state == "stopping";
 }
 
 /// A job whose agent was killed keeps the file as it was. The journal beside the file says which
 /// process that was.
-std::string word_on_agent(const fs::path& file, const roles_document& document) {
+std::string word_on_agent(const fs::path& file, const job_roles& document) {
   if (std::none_of(document.roles.begin(), document.roles.end(), may_change)) return {};
   try {
     const std::string journal = file.parent_path() / "journal.jsonl";
@@ -127,7 +127,7 @@ std::string word_on_agent(const fs::path& file, const roles_document& document) 
 }
 
 /// Names the file in the error of one that does not describe roles.
-roles_document document_in(const std::string& file, const std::string& text) {
+job_roles document_in(const std::string& file, const std::string& text) {
   try {
     return elastic::detail::parse_roles(text);
   } catch (const error& failure) {
@@ -159,12 +159,12 @@ std::string shown_roles(const std::vector<std::string>& arguments,
   }
   const std::string file = file_at(*path);
   const std::string text = text_at(file);
-  const roles_document document = document_in(file, text);
+  const job_roles document = document_in(file, text);
   if (as_json) return roles_text(document);
   std::size_t width = 0;
-  for (const roles_document::role& role : document.roles) width = std::max(width, role.name.size());
+  for (const job_roles::role& role : document.roles) width = std::max(width, role.name.size());
   std::string shown;
-  for (const roles_document::role& role : document.roles) shown += line_of(role, width);
+  for (const job_roles::role& role : document.roles) shown += line_of(role, width);
   return shown + word_on_agent(file, document);
 }
 

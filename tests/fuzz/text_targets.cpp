@@ -63,7 +63,7 @@ void agent_line(std::string_view input) {
 }
 
 void roles_file(std::string_view input) {
-  const detail::roles_document document = detail::parse_roles(input);
+  const job_roles document = detail::parse_roles(input);
   require(detail::parse_roles(detail::roles_text(document)) == document,
           "what is written can be read");
 }

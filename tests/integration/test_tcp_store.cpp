@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/nodes/detail/rendezvous_message.hpp>
@@ -36,7 +37,7 @@
 namespace elastic {
 namespace {
 
-using detail::key_value_engine;
+using detail::internals;
 
 using namespace std::chrono_literals;
 using test::background_store;
@@ -68,7 +69,7 @@ void settle(raw_client& client, bool is_modern) {
 void replay(const std::vector<test::golden_message>& messages, const std::string& greeting,
             const std::vector<std::pair<std::string, std::string>>& before, std::size_t piece) {
   background_store server(chosen_io());
-  for (const auto& [key, value] : before) server->engine()->set(key, value);
+  for (const auto& [key, value] : before) internals::engine_of(*server)->set(key, value);
   raw_client client(server->port());
   send_in_pieces(client, greeting, piece);
   bool has_ended = false;
@@ -120,14 +121,14 @@ TEST_CASE("tcp_store_server: a thousand clients wait and are woken by one change
     clients.push_back(std::make_unique<raw_client>(server->port()));
     clients.back()->send(from_hex("05010000000000000002000000000000002f6b"));
   }
-  REQUIRE(comes_true([&] { return server->engine()->waiters() == count; }));
+  REQUIRE(comes_true([&] { return internals::engine_of(*server)->waiters() == count; }));
   CHECK(server->connections() == count);
   raw_client other(server->port());
   other.send(
       from_hex("0002000000000000002f6b0100000000000000"
                "76"));
   for (auto& client : clients) REQUIRE(to_hex(client->receive(1)) == "00");
-  CHECK(server->engine()->waiters() == 0);
+  CHECK(internals::engine_of(*server)->waiters() == 0);
   // Half of them leave without a word.
   clients.resize(count / 2);
   CHECK(comes_true([&] { return server->connections() == count / 2 + 1; }));
@@ -153,7 +154,7 @@ TEST_CASE("tcp_store_server: clients of all kinds on several threads meet in one
   constexpr int rounds = 30;
   asio::io_context context;
   auto options = chosen_io();
-  options.engine = std::make_shared<key_value_engine>();
+  options.table = std::make_shared<memory_store>();
   tcp_store_server server(context.get_executor(), options);
   std::atomic<int> rest = participants;
   std::atomic<int> failed = 0;
@@ -163,7 +164,7 @@ TEST_CASE("tcp_store_server: clients of all kinds on several threads meet in one
     const asio::any_io_executor strand = asio::make_strand(context);
     std::shared_ptr<store> shared;
     if (i % 3 == 0) {
-      shared = std::make_shared<memory_store>(options.engine);
+      shared = options.table;
     } else {
       tcp_store::options client;
       client.port = server.port();
@@ -193,9 +194,9 @@ TEST_CASE("tcp_store_server: clients of all kinds on several threads meet in one
   for (auto& thread : running) thread.join();
   CHECK(failed == 0);
   CHECK(rest == 0);
-  CHECK(options.engine->find("/arrived" + std::to_string(rounds - 1)) ==
+  CHECK(internals::engine_of(*options.table)->find("/arrived" + std::to_string(rounds - 1)) ==
         std::to_string(participants));
-  CHECK(options.engine->waiters() == 0);
+  CHECK(internals::engine_of(*options.table)->waiters() == 0);
   CHECK(server.connections() == 0);
 }
 
@@ -219,8 +220,8 @@ TEST_CASE("tcp_store_server: serves every operation to clients of PyTorch", "[in
   CHECK(result.code == 0);
   CHECK(result.out == "all operations are as expected\n");
   CHECK(comes_true([&] { return server->connections() == 0; }));
-  CHECK(server->engine()->waiters() == 0);
-  CHECK(server->engine()->find("/inner/outer/n") == "1");
+  CHECK(internals::engine_of(*server)->waiters() == 0);
+  CHECK(internals::engine_of(*server)->find("/inner/outer/n") == "1");
 }
 
 TEST_CASE("tcp_store_server: processes of PyTorch form a group over it", "[integration][io]") {
@@ -233,9 +234,9 @@ TEST_CASE("tcp_store_server: processes of PyTorch form a group over it", "[integ
   INFO(result.out << result.err);
   CHECK(result.code == 0);
   CHECK(result.out == "all processes agree\n");
-  CHECK(server->engine()->find("init/") == processes);
+  CHECK(internals::engine_of(*server)->find("init/") == processes);
   CHECK(comes_true([&] { return server->connections() == 0; }));
-  CHECK(server->engine()->waiters() == 0);
+  CHECK(internals::engine_of(*server)->waiters() == 0);
 }
 
 // Every operation of our client against a store that PyTorch serves.

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/tcp_store.hpp>
 
@@ -24,6 +25,7 @@ namespace elastic {
 namespace {
 namespace torch_213_test {
 
+using detail::internals;
 using test::elasticrun_stage;
 
 const std::string scripts = ELASTIC_SOURCE_DIR "/tests/integration/python/";
@@ -40,7 +42,7 @@ TEST_CASE("PyTorch 2.13: its clients have every operation at our store", "[integ
   CHECK(result.code == 0);
   CHECK(result.out == "all operations are as expected\n");
   CHECK(test::comes_true([&] { return server->connections() == 0; }));
-  CHECK(server->engine()->waiters() == 0);
+  CHECK(internals::engine_of(*server)->waiters() == 0);
 }
 
 task<void> use_store_of_213(tcp_store::options options) {

@@ -25,6 +25,7 @@ class background_store {
   background_store(const background_store&) = delete;
   background_store& operator=(const background_store&) = delete;
 
+  tcp_store_server& operator*() { return server_; }
   tcp_store_server* operator->() { return &server_; }
 
   /// Stops the server. Returns once nothing of it runs any more.

@@ -4,6 +4,7 @@
 
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/local_agent.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/process/detail/spawn.hpp>
@@ -354,7 +355,7 @@ class simulated_job {
     parameters.join_timeout = join_timeout;
     parameters.last_call_timeout = std::chrono::seconds(3);
     node.number = {random_.next(), random_.next()};
-    parameters.identity = detail::node_id{"host", 1, node.id, node.number};
+    detail::internals::of(parameters).identity = detail::node_id{"host", 1, node.id, node.number};
     parameters.time = node.clock;
     local_agent::options options;
     options.workers.program = "worker";

@@ -26,6 +26,7 @@ class job_journal;
 class logs_specs;
 class rendezvous_registry;
 namespace detail {
+struct internals;
 class output_tails;
 class report_exchange;
 class role_link;
@@ -78,19 +79,9 @@ struct agent_services {
   /// Receives each decision of the agent with its reason. Default: a new one, for the journal's
   /// file.
   std::shared_ptr<job_journal> journal = {};
-  /// The reports that the job's nodes send each other for viewers; `make_agent` passes it to a
-  /// rendezvous of several nodes. Default: this node sends and receives no reports.
-  std::shared_ptr<detail::report_exchange> reports = {};
-  /// Counts the requests to the stores of this node; `make_agent` passes it to the rendezvous.
-  /// Default: requests are not counted.
-  std::shared_ptr<detail::store_meter> meter = {};
   /// Decides where the workers' output goes. Default: as in the launch_config, or else what
   /// torchrun does.
   std::shared_ptr<logs_specs> logs = {};
-  /// Offers the last lines of each worker to viewers of the job. Default: none.
-  std::shared_ptr<detail::output_tails> tails = {};
-  /// Connects the agent to the other roles of its job. Default: there are none.
-  std::shared_ptr<detail::role_link> roles = {};
   /// Where the agent shows the output that it copies. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
@@ -99,6 +90,25 @@ struct agent_services {
   std::vector<part> parts = {};
   /// Default: silent.
   logger log = {};
+
+  /// The connections to other parts of the library, which `add_status`, `add_monitor` and
+  /// role_group make.
+  class connections {
+    friend detail::internals;
+    struct members {
+      /// The reports that the job's nodes send each other for viewers; `make_agent` passes it to a
+      /// rendezvous of several nodes.
+      std::shared_ptr<detail::report_exchange> reports;
+      /// Counts the requests to the stores of this node; `make_agent` passes it to the rendezvous.
+      std::shared_ptr<detail::store_meter> meter;
+      /// Offers the last lines of each worker to viewers of the job.
+      std::shared_ptr<detail::output_tails> tails;
+      /// Connects the agent to the other roles of its job.
+      std::shared_ptr<detail::role_link> roles;
+    };
+    members members_;
+  };
+  connections internal = {};
 };
 
 /// Adds a part to the end of `agent_services::parts`.

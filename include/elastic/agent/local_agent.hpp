@@ -9,6 +9,7 @@
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_request.hpp>
 #include <elastic/agent/worker_spec.hpp>
+#include <elastic/base/async_run.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/rendezvous/rendezvous_factory.hpp>
@@ -137,6 +138,15 @@ class local_agent {
   /// agent has begun to leave.
   /// Cancellation: all types; the command may still be carried out.
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
+
+  /// The same on the executor, with any completion token: `elastic::async_run` says how it calls
+  /// the handler and what cancels it.
+  template <class CompletionToken>
+  auto async_carry_out(asio::any_io_executor executor, job_command command,
+                       CompletionToken&& token) & {
+    return elastic::async_run(std::move(executor), carry_out(std::move(command)),
+                              std::forward<CompletionToken>(token));
+  }
 
  private:
   friend detail::inbox_access;

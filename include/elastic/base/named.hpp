@@ -4,29 +4,38 @@
 
 namespace elastic {
 
-/// A parameter that takes a named object, not a temporary.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+
+/// The aggregate parameter of a function that may be called in an expression with `co_await`.
 ///
-/// g++ 12 destroys a temporary aggregate twice if its expression contains `co_await`, as in
-/// `co_await launch({.standalone = true})`. A function that may be called in such an expression
-/// declares its aggregates as `named`, so that this does not compile. Name the object first:
+/// g++ 12 destroys a temporary aggregate twice in such an expression, as in
+/// `co_await launch({.standalone = true})`. With g++ 12, `named` therefore takes a named object
+/// only, and this does not compile. Name the object first:
 ///
 ///     launch_config config{.standalone = true};
 ///     co_await launch(config);
 ///
+/// With clang, and with g++ from 13 on, it is a reference, and temporaries are as good.
 /// It only refers to the object. A coroutine copies what it needs before it suspends.
 template <class T>
 class named {
  public:
   named(const T& object) : object_(&object) {}
-  /// Both deleted: declare a variable for the object first.
+  /// Both deleted: g++ 12 would destroy the temporary twice. Declare a variable for it first.
   named(const T&& temporary) = delete;
   named() = delete;
 
-  const T& operator*() const { return *object_; }
-  const T* operator->() const { return object_; }
+  operator const T&() const { return *object_; }
 
  private:
   const T* object_;
 };
+
+#else
+
+template <class T>
+using named = const T&;
+
+#endif
 
 }  // namespace elastic

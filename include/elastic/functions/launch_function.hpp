@@ -36,7 +36,7 @@ task<run_result> launch(named<launch_config> config, named<agent_services> servi
   static_assert(
       (... && !(std::is_aggregate_v<Arguments> && !std::is_trivially_destructible_v<Arguments>)),
       "name an aggregate before it is an argument: g++ 12 destroys it twice");
-  launch_config of_function = *config;
+  launch_config of_function = config;
   of_function.workers.function = function.call(std::forward<Arguments>(arguments)...);
   return detail::run_agent(make_agent(of_function, services));
 }

@@ -3,12 +3,13 @@
 #pragma once
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/job_command.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_state.hpp>
+#include <elastic/base/async_run.hpp>
 #include <elastic/base/config.hpp>
-#include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/process/exit_status.hpp>
@@ -41,8 +42,8 @@ class job_tracker;
 /// `stop()` does, and does not wait. The handler is still called, with a result whose state is
 /// `stopped`. Whoever waits for the end keeps the context running until then.
 ///
-/// Thread-safety: `stop`, `kill`, `view` and the destructor from any thread; the rest from one
-/// thread at a time.
+/// Thread-safety: `stop`, `kill`, `view`, `carry_out` and the destructor from any thread; the
+/// rest from one thread at a time.
 class job {
  public:
   /// The state of a job on this node at one moment. It does not change.
@@ -81,10 +82,10 @@ class job {
   /// @param executor  where the job runs, on its own strand; may be a thread pool's executor
   ///
   /// Errors: those of `make_agent`.
-  ELASTIC_DECL job(asio::any_io_executor executor, named<launch_config> config);
+  ELASTIC_DECL job(asio::any_io_executor executor, const launch_config& config);
   /// The same with the caller's services. If these have a journal, no other job may use it.
-  ELASTIC_DECL job(asio::any_io_executor executor, named<launch_config> config,
-                   named<agent_services> services);
+  ELASTIC_DECL job(asio::any_io_executor executor, const launch_config& config,
+                   agent_services services);
   ELASTIC_DECL ~job();
   job(const job&) = delete;
   job& operator=(const job&) = delete;
@@ -135,6 +136,17 @@ class job {
   /// Kills the workers now, even if they are being stopped.
   /// @param reason  for the log, and for the result if the job was not being stopped
   ELASTIC_DECL void kill(std::string reason = {});
+
+  /// Carries out a command, such as a pause, a drain or a checkpoint: `local_agent::carry_out`.
+  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
+
+  /// The same on the job's executor, with any completion token: `elastic::async_run` says how it
+  /// calls the handler and what cancels it.
+  template <class CompletionToken>
+  auto async_carry_out(job_command command, CompletionToken&& token) & {
+    return elastic::async_run(executor_, carry_out(std::move(command)),
+                              std::forward<CompletionToken>(token));
+  }
 
  private:
   ELASTIC_DECL void prepare(const launch_config& config, agent_services services);

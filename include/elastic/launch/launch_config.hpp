@@ -46,9 +46,9 @@ struct launch_config {
   /// What the workers run, how many this node runs, how often they are restarted, and where their
   /// output goes. If it names a function and no program, the program is this one, whose main must
   /// begin with `run_entrypoint`.
-  worker_spec workers;
+  worker_spec workers = {};
   /// How the nodes of the job meet. `log` is set by `make_agent`.
-  rendezvous_parameters rendezvous;
+  rendezvous_parameters rendezvous = {};
 
   /// A job of one node: of `rendezvous`, only `run_id` and `use_ring` are used, and an empty run id
   /// means a random one. Any number of such jobs can run side by side on one machine.
@@ -66,7 +66,7 @@ struct launch_config {
   /// Whether a guard kills what a worker leaves behind, even if this process is killed.
   guard_policy guard = guard_policy::best_effort;
   /// The guard's program, such as the installed elastic-guard; empty: the built-in one.
-  std::string guard_file;
+  std::string guard_file = {};
   /// What decides where output goes: "default" or another name in the logs_specs_registry.
   std::string logs_specs = "default";
   /// Where events go: "null", "console" or another name in the event handler registry.
@@ -75,7 +75,7 @@ struct launch_config {
   /// The signals that stop the job or are passed on to its workers if a program runs the agent; see
   /// `run_with_signals`. The workers ignore the signals in `preempt` from their start. PyTorch's
   /// own handlers in the workers follow `stop`.
-  signal_plan signals;
+  signal_plan signals = {};
 };
 
 }  // namespace elastic

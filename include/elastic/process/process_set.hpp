@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/async_run.hpp>
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
@@ -94,11 +96,20 @@ class process_set {
     std::function<void(std::size_t index)> on_alarm{};
     /// How long the kernel may take to end a killed process before each check of its state.
     duration killed_patience = limits::killed_patience;
-    /// Performs that check. Empty result: the process has ended meanwhile. Null: by /proc.
-    std::function<std::optional<detail::proc_snapshot>(pid_t)> look = detail::look_at_process;
-    /// Whether the file system of a log file may hang, so that it is opened and written on threads.
-    /// Null: by its type.
-    std::function<bool(const std::string&)> may_hang = detail::may_hang;
+
+    /// What tests replace.
+    class probes {
+      friend detail::internals;
+      struct members {
+        /// Performs the check of a killed process. Empty result: it has ended meanwhile.
+        std::function<std::optional<detail::proc_snapshot>(pid_t)> look = detail::look_at_process;
+        /// Whether the file system of a log file may hang, so that it is opened and written on
+        /// threads.
+        std::function<bool(const std::string&)> may_hang = detail::may_hang;
+      };
+      members members_;
+    };
+    probes internal{};
   };
 
   ELASTIC_DECL explicit process_set(asio::any_io_executor strand);
@@ -117,11 +128,24 @@ class process_set {
   /// hangs continues in the background.
   ELASTIC_DECL task<void> start(std::size_t index, named<process> plan) &;
 
+  /// The same on the set's strand, with any completion token: `elastic::async_run` says how it
+  /// calls the handler and what cancels it. `async_next_end`, `async_stop` and `async_clear` are
+  /// likewise those below.
+  template <class CompletionToken>
+  auto async_start(std::size_t index, named<process> plan, CompletionToken&& token) & {
+    return async_run(state_->strand, start(index, plan), std::forward<CompletionToken>(token));
+  }
+
   /// Returns the earliest end that was not returned yet; waits for one if there is none. It does
   /// not wait for the process's descendants or its output (see `clear`).
   ///
   /// Cancellation: all types; throws `operation_aborted`, and no end is lost. One waiter at a time.
   task<process_end> next_end() & { return next_end_of(state_); }
+
+  template <class CompletionToken>
+  auto async_next_end(CompletionToken&& token) & {
+    return async_run(state_->strand, next_end(), std::forward<CompletionToken>(token));
+  }
 
   /// The ends that were not returned yet, in chronological order.
   ELASTIC_DECL std::vector<process_end> take_ends();
@@ -153,6 +177,11 @@ class process_set {
   /// again. One caller at a time.
   task<void> stop(stop_plan plan) & { return stop_all(state_, plan); }
 
+  template <class CompletionToken>
+  auto async_stop(stop_plan plan, CompletionToken&& token) & {
+    return async_run(state_->strand, stop(plan), std::forward<CompletionToken>(token));
+  }
+
   /// Kills every process now. A stop in progress then waits neither for its grace period nor for a
   /// blocked console, and for a file that hangs only `limits::file_after_stop`.
   ELASTIC_DECL void kill();
@@ -166,6 +195,11 @@ class process_set {
   /// a descendant; the slot is still freed.
   /// Cancellation: all types; throws `operation_aborted`, and the clearing continues.
   task<void> clear(std::size_t index) & { return clear_in(state_, index); }
+
+  template <class CompletionToken>
+  auto async_clear(std::size_t index, CompletionToken&& token) & {
+    return async_run(state_->strand, clear(index), std::forward<CompletionToken>(token));
+  }
 
   /// How many processes run.
   std::size_t running() const { return state_->running; }

@@ -5,7 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/process/detail/line_head.hpp>
+#include <elastic/process/line_head.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/process/log_file.hpp>
 
@@ -22,7 +22,7 @@ struct output_plan {
     /// Selects lines that contain any of these texts; empty: no lines.
     std::vector<std::string> filters;
     /// The prefix of every line; with `output_plan::json`, the start of its object.
-    detail::line_head prefix;
+    line_head prefix;
     /// Where the lines go; must be used on one strand only.
     std::shared_ptr<log_file> file;
   };
@@ -45,7 +45,7 @@ struct output_plan {
   log_file::rotation rotation;
   /// copy: the prefix of every line on the console. Empty: bytes are passed through unchanged and
   /// immediately, not line by line.
-  detail::line_head prefix;
+  line_head prefix;
   /// copy: each line is shown as a JSON object, which begins with `prefix` (such as `{"rank":0,`)
   /// and ends with the member "text": the line without its end, as UTF-8 with invalid bytes
   /// replaced. A piece of a longer line (see `tee`) is an object with "more":true.

@@ -22,6 +22,7 @@
 namespace elastic {
 
 namespace detail {
+struct internals;
 class report_exchange;
 class store_meter;
 }  // namespace detail
@@ -43,9 +44,6 @@ struct rendezvous_parameters : rendezvous_settings {
   /// which appears in logs, lists of nodes and the status page: 1 to `limits::node_name_bytes`
   /// ASCII letters, digits and punctuation characters. Empty: the host's name.
   std::string node_name;
-  /// The unique id of this agent; empty: a new one. Set it to make a run reproducible, as rounds
-  /// order nodes by it.
-  std::optional<detail::node_id> identity = {};
   /// How long this node stays out of the job after it was marked as bad. 0: it may return at once.
   /// Only for jobs without torchrun nodes.
   duration exclude_for = duration::zero();
@@ -66,13 +64,6 @@ struct rendezvous_parameters : rendezvous_settings {
   /// `conf`, if any.
   std::optional<job_secret> secret;
 
-  /// The exchange of reports with other nodes, for viewers of the job; null: none. Only for jobs
-  /// without torchrun nodes.
-  std::shared_ptr<detail::report_exchange> reports = {};
-
-  /// Counts the requests to the stores that this node serves; null: they are not counted.
-  std::shared_ptr<detail::store_meter> meter = {};
-
   /// How messages name a setting, which is a field of this struct or a name in `conf`. Empty:
   /// "rendezvous_parameters::run_id". `parse_command_line` sets it to the options, "--rdzv-id"; a
   /// program whose users choose settings in yet another way can do the same.
@@ -80,6 +71,23 @@ struct rendezvous_parameters : rendezvous_settings {
 
   std::shared_ptr<time_source> time = detail::new_shared<system_time>();
   logger log;
+
+  /// The connections to other parts of the library, which `make_agent` makes.
+  class connections {
+    friend detail::internals;
+    struct members {
+      /// The unique id of this agent; empty: a new one. It makes a run reproducible, as rounds
+      /// order nodes by it.
+      std::optional<detail::node_id> identity;
+      /// The exchange of reports with other nodes, for viewers of the job; null: none. Only for
+      /// jobs without torchrun nodes.
+      std::shared_ptr<detail::report_exchange> reports;
+      /// Counts the requests to the stores that this node serves; null: they are not counted.
+      std::shared_ptr<detail::store_meter> meter;
+    };
+    members members_;
+  };
+  connections internal = {};
 
   /// The name of a setting in messages, by `naming`.
   ELASTIC_DECL std::string name_of(std::string_view setting) const;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/agent/worker_state.hpp>
-#include <elastic/contract/detail/roles_document.hpp>
+#include <elastic/contract/job_roles.hpp>
 
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ namespace elastic {
 /// The roles of a job, as the role_group of this node sees them.
 struct group_state {
   /// The state of each role, and its workers on all nodes.
-  detail::roles_document document;
+  job_roles document;
   /// Why each role is in its state, a clause for each.
   std::vector<std::string> reasons;
   /// The outcome of the job, and the reason; `init` until it is decided.

@@ -7,6 +7,7 @@
 #include <elastic/agent/job_command.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
+#include <elastic/base/async_run.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
@@ -53,9 +54,9 @@ class replica_set {
   ///                  commands
   /// Errors: those of `make_agent` for the workers; `errc::invalid_argument` for
   /// `on_failure::replace`, a node check, and output filters, which replicas do not support.
-  ELASTIC_DECL replica_set(named<launch_config> config, named<agent_services> services);
+  ELASTIC_DECL replica_set(const launch_config& config, agent_services services);
   /// The same with the default services.
-  ELASTIC_DECL explicit replica_set(named<launch_config> config);
+  ELASTIC_DECL explicit replica_set(const launch_config& config);
   ELASTIC_DECL ~replica_set();
   replica_set(const replica_set&) = delete;
   replica_set& operator=(const replica_set&) = delete;
@@ -122,6 +123,15 @@ class replica_set {
   /// when the run ends, or when the set is destroyed and has not run.
   /// Errors: none of its own. Cancellation: all types; the command may still be carried out.
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
+
+  /// The same on the executor, with any completion token: `elastic::async_run` says how it calls
+  /// the handler and what cancels it.
+  template <class CompletionToken>
+  auto async_carry_out(asio::any_io_executor executor, job_command command,
+                       CompletionToken&& token) & {
+    return elastic::async_run(std::move(executor), carry_out(std::move(command)),
+                              std::forward<CompletionToken>(token));
+  }
 
  private:
   friend detail::inbox_access;

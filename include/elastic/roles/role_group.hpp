@@ -8,6 +8,7 @@
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_state.hpp>
+#include <elastic/base/async_run.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
@@ -110,10 +111,10 @@ class role_group {
   /// the role; `errc::invalid_argument` for services that cannot be shared, for a negative number
   /// of restarts, for the policy restart_job if the job has no restarts, and for an empty run id if
   /// a role has several nodes.
-  ELASTIC_DECL role_group(asio::any_io_executor executor, named<options> job,
-                          named<agent_services> services);
+  ELASTIC_DECL role_group(asio::any_io_executor executor, options job,
+                          agent_services services);
   /// The same with the default services.
-  ELASTIC_DECL role_group(asio::any_io_executor executor, named<options> job);
+  ELASTIC_DECL role_group(asio::any_io_executor executor, options job);
   ELASTIC_DECL ~role_group();
   role_group(const role_group&) = delete;
   role_group& operator=(const role_group&) = delete;
@@ -159,6 +160,14 @@ class role_group {
   /// Cancellation: all types; the command may still be carried out.
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
 
+  /// The same on the group's executor, with any completion token: `elastic::async_run` says how it
+  /// calls the handler and what cancels it.
+  template <class CompletionToken>
+  auto async_carry_out(job_command command, CompletionToken&& token) & {
+    return elastic::async_run(executor_, carry_out(std::move(command)),
+                              std::forward<CompletionToken>(token));
+  }
+
   /// Asks the workers of all roles to end at the same time: with the signal of the request, and
   /// with SIGKILL after its grace period or else the role's `shutdown_timeout`. A request that does
   /// not escalate has no effect on a job that is already stopping. No effect on a job that has
@@ -183,7 +192,8 @@ namespace detail {
 
 /// For `role_group::async_run`.
 ELASTIC_DECL void start_run(const asio::any_io_executor& executor, task<role_group::result> work,
-                            run_handler<role_group::result> on_end);
+                            end_of_task<role_group::result>::handler on_end,
+                            shared_cancellation cancellation);
 
 }  // namespace detail
 

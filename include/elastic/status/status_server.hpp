@@ -43,9 +43,7 @@ class status_server {
     std::shared_ptr<job_journal> journal = {};
     /// The monitor that follows that journal and the workers; must be set, unless `roles` is.
     std::shared_ptr<job_monitor> monitor = {};
-    /// The output tails of the agent's workers; null: output is not shown.
-    std::shared_ptr<detail::output_tails> tails = {};
-    /// The roles of a job of several, in place of journal, monitor and tails, which must be empty.
+    /// The roles of a job of several, in place of journal and monitor, which must be empty.
     /// Below "/roles/NAME/" each role has the paths of a job without roles.
     std::shared_ptr<roles_monitor> roles = {};
     /// The token that clients must send, 16 to 256 letters, digits and "-._~". Empty: none if only
@@ -60,6 +58,17 @@ class status_server {
     /// Null: `system_time`.
     std::shared_ptr<time_source> time = {};
     logger log = {};
+
+    /// The connection to the agent, which `add_status` makes.
+    class connections {
+      friend detail::internals;
+      struct members {
+        /// The output tails of the agent's workers; null: output is not shown.
+        std::shared_ptr<detail::output_tails> tails;
+      };
+      members members_;
+    };
+    connections internal = {};
   };
 
   /// Errors: `errc::address_in_use`, also if the path of a Unix socket exists;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
-#include <elastic/base/detail/required.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/key_list.hpp>
@@ -20,19 +20,14 @@
 
 namespace elastic {
 
-/// A store in this process. If it shares the table of a `tcp_store_server`, it sees the same keys
-/// and values as the server's clients, without a socket.
+/// A store in this process. If a `tcp_store_server` serves its table, it sees the same keys and
+/// values as the server's clients, without a socket.
 ///
 /// Thread-safety: different strands may use it at once; each wait resumes on its own.
 class memory_store final : public store {
  public:
   /// A store with a new table.
   memory_store() : memory_store(detail::new_shared<detail::key_value_engine>()) {}
-
-  /// A store on a table that others use as well.
-  /// Errors: `errc::invalid_argument` if `engine` is null.
-  explicit memory_store(std::shared_ptr<detail::key_value_engine> engine)
-      : engine_(detail::required(std::move(engine), "memory_store: the table")) {}
 
   ELASTIC_DECL task<void> set(std::string key, std::string value) override;
   ELASTIC_DECL task<std::string> get(std::string key) override;
@@ -48,6 +43,14 @@ class memory_store final : public store {
   ELASTIC_DECL task<void> multi_set(key_value_list pairs) override;
 
  private:
+  friend detail::internals;
+
+  /// A store on a table that others use as well.
+  explicit memory_store(std::shared_ptr<detail::key_value_engine> engine)
+      : engine_(std::move(engine)) {}
+
+  const std::shared_ptr<detail::key_value_engine>& engine() const { return engine_; }
+
   ELASTIC_DECL static std::vector<std::string> wire_keys_of(
       const std::vector<std::pair<std::string, std::string>>& pairs);
   ELASTIC_DECL static std::vector<std::string_view> views_of(const std::vector<std::string>& texts);

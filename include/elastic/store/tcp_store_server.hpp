@@ -37,18 +37,12 @@
 
 namespace elastic {
 
+class memory_store;
 namespace detail {
-class store_meter;
-}  // namespace detail
-
-namespace detail {
+struct internals;
 class ring;
-}  // namespace detail
-
-namespace detail {
-
+class store_meter;
 class tcp_store_server_core;
-
 }  // namespace detail
 
 /// Serves a store over PyTorch's TCPStore protocol, of 1.13 up to 2.x on one port.
@@ -75,9 +69,6 @@ class tcp_store_server {
     std::vector<asio::ip::address> besides;
     /// 0: the system picks a port.
     std::uint16_t port = 0;
-    /// What one client may send.
-    detail::tcp_store_bounds bounds;
-    detail::tcp_store_legacy_dialect legacy_dialect = detail::tcp_store_legacy_dialect::guess;
     /// Whether to use an io_uring for the clients' bytes if the kernel allows one.
     bool use_ring = true;
     /// The job's secret: only clients that have it are served; the number of unauthenticated
@@ -87,14 +78,26 @@ class tcp_store_server {
     /// Whether clients wait until `admit` determines which of them are served.
     bool waits_for_filter = false;
     logger log;
-    /// The table to serve, which others may share; null: a new one.
-    std::shared_ptr<detail::key_value_engine> engine;
-    /// Counts the clients' requests; null: they are not counted.
-    std::shared_ptr<detail::store_meter> meter;
-    /// A further protocol on the same port; null: none.
-    std::shared_ptr<detail::store_extension> extension;
+    /// The table to serve, which the program and other servers may share; null: a new one.
+    std::shared_ptr<memory_store> table;
     /// Null: the system clock.
     std::shared_ptr<time_source> time;
+
+    /// What other parts of the library set.
+    class extras {
+      friend detail::internals;
+      struct members {
+        /// What one client may send.
+        detail::tcp_store_bounds bounds;
+        detail::tcp_store_legacy_dialect legacy_dialect = detail::tcp_store_legacy_dialect::guess;
+        /// Counts the clients' requests; null: they are not counted.
+        std::shared_ptr<detail::store_meter> meter;
+        /// A further protocol on the same port; null: none.
+        std::shared_ptr<detail::store_extension> extension;
+      };
+      members members_;
+    };
+    extras internal;
   };
 
   /// Errors: `errc::address_in_use`, naming address and port; `errc::invalid_argument` if the
@@ -114,8 +117,8 @@ class tcp_store_server {
   /// The address and port on which it listens.
   ELASTIC_DECL elastic::endpoint endpoint() const;
 
-  /// The table that it serves.
-  ELASTIC_DECL std::shared_ptr<detail::key_value_engine> engine() const;
+  /// The table that it serves, for use in this process.
+  ELASTIC_DECL std::shared_ptr<memory_store> table() const;
 
   /// How many clients are connected.
   ELASTIC_DECL std::size_t connections() const;
@@ -137,6 +140,10 @@ class tcp_store_server {
   ELASTIC_DECL task<void> stop();
 
  private:
+  friend detail::internals;
+
+  ELASTIC_DECL std::shared_ptr<detail::key_value_engine> engine() const;
+
   std::shared_ptr<detail::tcp_store_server_core> core_;
 };
 
@@ -166,7 +173,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
   const store_strand& strand() const { return strand_; }
   const elastic::endpoint& endpoint() const { return endpoint_; }
-  std::shared_ptr<key_value_engine> engine() const { return options_.engine; }
+  const std::shared_ptr<key_value_engine>& engine() const { return engine_; }
   std::size_t connections() const { return connected_.own(); }
   std::string_view io() const { return ring_ ? "io_uring" : "epoll"; }
 
@@ -235,6 +242,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
   store_strand strand_;
   tcp_store_server::options options_;
+  std::shared_ptr<key_value_engine> engine_;
   elastic::endpoint endpoint_;
   std::shared_ptr<detail::ring> ring_;
   std::vector<acceptor> acceptors_;

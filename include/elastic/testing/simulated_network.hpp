@@ -45,9 +45,6 @@ class simulated_network {
   ///                  `errc::connection_failed`, at least 0; `duration::max()`: it waits forever
   ELASTIC_DECL explicit simulated_network(manual_clock& clock, std::uint64_t seed = 1,
                                           duration patience = std::chrono::seconds(5));
-  /// The same, with a random source that the test also uses for other things.
-  ELASTIC_DECL simulated_network(manual_clock& clock, elastic::detail::random_source& random,
-                                 duration patience = std::chrono::seconds(5));
   simulated_network(const simulated_network&) = delete;
   simulated_network& operator=(const simulated_network&) = delete;
   ELASTIC_DECL virtual ~simulated_network();
@@ -95,6 +92,10 @@ class simulated_network {
  protected:
   /// Whether the node's requests fail at once.
   virtual bool hangs_up_on(int /*node*/) const { return false; }
+
+  /// The same, with a random source that the test also uses for other things.
+  ELASTIC_DECL simulated_network(manual_clock& clock, elastic::detail::random_source& random,
+                                 duration patience = std::chrono::seconds(5));
 
   /// Called after a `compare_set` of a node, with the value that it left.
   virtual void compared(int /*node*/, const std::string& /*key*/, const std::string& /*value*/) {}

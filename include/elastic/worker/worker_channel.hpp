@@ -5,8 +5,8 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/contract/detail/roles_document.hpp>
 #include <elastic/contract/environment.hpp>
+#include <elastic/contract/job_roles.hpp>
 #include <elastic/control/agent_message.hpp>
 #include <elastic/control/detail/line_intake.hpp>
 
@@ -73,9 +73,6 @@ class worker_channel {
     /// threads may read it at the same time.
     environment_map variables;
   };
-
-  /// The roles of the job, and where the workers of each are; see docs/roles.md.
-  using job_roles = detail::roles_document;
 
   /// Connects to the channel that this process's environment names.
   ELASTIC_DECL worker_channel();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/agent/local_agent.hpp>
+#include <elastic/base/as_error_code.hpp>
 #include <elastic/launch/job.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/roles/replica_set.hpp>
@@ -18,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -42,6 +44,21 @@ constexpr const char* name_of(kind what) {
   return "";
 }
 
+/// The completion tokens by which tests start runs.
+enum class token { function, error_code, deferred };
+
+constexpr const char* name_of(token how) {
+  switch (how) {
+    case token::function: return "a function";
+    case token::error_code: return "as_error_code";
+    case token::deferred: return "deferred";
+  }
+  return "";
+}
+
+/// The token of the section that runs.
+inline token current_token = token::function;
+
 /// How a run ended, as its handler was told.
 struct outcome {
   int calls = 0;
@@ -54,16 +71,14 @@ struct outcome {
     failure = std::move(thrown);
     state = ended;
   }
-  bool is_once(worker_state expected) const {
-    return calls == 1 && !failure && state == expected;
-  }
-  std::string text() const {
+  bool is_once(worker_state expected) const { return calls == 1 && !failure && state == expected; }
+  std::error_code code() const {
     try {
       if (failure) std::rethrow_exception(failure);
-    } catch (const std::exception& thrown) {
-      return thrown.what();
+    } catch (const std::system_error& thrown) {
+      return thrown.code();
     }
-    return "";
+    return {};
   }
 };
 
@@ -95,23 +110,41 @@ class runner_of final : public runner {
 
   void start(asio::any_io_executor executor, asio::cancellation_slot slot,
              asio::any_io_executor handlers, handler on_end) override {
-    auto take = [on_end = std::move(on_end)](std::exception_ptr failure, const auto& result) {
+    const auto bound = [&](auto take) {
+      return asio::bind_executor(handlers, asio::bind_cancellation_slot(slot, std::move(take)));
+    };
+    auto take = [on_end](std::exception_ptr failure, const auto& result) {
       on_end(std::move(failure), result.state);
     };
-    auto token =
-        asio::bind_executor(handlers, asio::bind_cancellation_slot(slot, std::move(take)));
-    constexpr bool has_executor =
-        std::is_same_v<Object, elastic::job> || std::is_same_v<Object, elastic::role_group>;
-    if constexpr (has_executor) {
-      object_.async_run(std::move(token));
-    } else {
-      object_.async_run(std::move(executor), std::move(token));
+    switch (current_token) {
+      case token::function: run(std::move(executor), bound(std::move(take))); return;
+      case token::deferred: {
+        auto operation = run(std::move(executor), elastic::test::deferred);
+        std::move(operation)(bound(std::move(take)));
+        return;
+      }
+      case token::error_code: break;
     }
+    auto take_code = [on_end](std::error_code code, const auto& result) {
+      on_end(code ? std::make_exception_ptr(std::system_error(code)) : nullptr, result.state);
+    };
+    run(std::move(executor), elastic::as_error_code(bound(std::move(take_code))));
   }
   task<worker_state> run() override { return state_of(object_.run()); }
   void stop(elastic::stop_request request) override { object_.stop(std::move(request)); }
 
  private:
+  template <class Token>
+  auto run(asio::any_io_executor executor, Token&& with) {
+    constexpr bool has_executor =
+        std::is_same_v<Object, elastic::job> || std::is_same_v<Object, elastic::role_group>;
+    if constexpr (has_executor) {
+      return object_.async_run(std::forward<Token>(with));
+    } else {
+      return object_.async_run(std::move(executor), std::forward<Token>(with));
+    }
+  }
+
   Object object_;
 };
 
@@ -218,9 +251,26 @@ class host {
   elastic::test::leftovers remains_;
 };
 
-/// Every kind in turn, each in a section of its name.
-#define FOR_EACH_KIND(what)                                                                  \
-  const kind what = GENERATE(kind::job, kind::agent, kind::replicas, kind::roles);           \
-  DYNAMIC_SECTION(name_of(what))
+/// An object and a token that starts its run.
+struct start_way {
+  kind object;
+  token how;
+};
+
+/// Takes the token for the section that begins.
+inline std::string begin_section(const start_way& way) {
+  current_token = way.how;
+  return std::string(name_of(way.object)) + " by " + name_of(way.how);
+}
+
+/// Every kind in turn, and both other tokens, each in a section of its name. All kinds start their
+/// runs by the same template.
+#define FOR_EACH_KIND(what)                                                                \
+  const start_way what##_way = GENERATE(                                                   \
+      start_way{kind::job, token::function}, start_way{kind::agent, token::function},      \
+      start_way{kind::replicas, token::function}, start_way{kind::roles, token::function}, \
+      start_way{kind::job, token::error_code}, start_way{kind::agent, token::deferred});   \
+  const kind what = what##_way.object;                                                     \
+  DYNAMIC_SECTION(begin_section(what##_way))
 
 }  // namespace wrong_uses

@@ -225,7 +225,6 @@ TEST_CASE("wrong use: null is refused where it is passed", "[sanitize]") {
        [] { elastic::versioned_store store(nullptr); }},
       {"the store behind a prefix", "prefix_store",
        [] { elastic::prefix_store store("p", nullptr); }},
-      {"the table of a store", "memory_store", [] { elastic::memory_store store(nullptr); }},
       {"a sink of a journal", "job_journal::add",
        [] { elastic::job_journal({.node = "here"}).add(nullptr); }},
       {"the time of a log", "console_log", [] { elastic::console_log log(nullptr); }},

@@ -15,7 +15,7 @@
 
 namespace logs_specs_tests {
 
-using elastic::detail::line_head;
+using elastic::line_head;
 using elastic::log_layout;
 using elastic::log_options;
 using elastic::logs_specs;

@@ -16,13 +16,13 @@ namespace roles_document_tests {
 
 using elastic::detail::parse_roles;
 using elastic::detail::parse_workers;
-using elastic::detail::roles_document;
+using elastic::job_roles;
 using elastic::detail::roles_text;
 using elastic::detail::workers_text;
 using elastic::test::contains_text;
 
-roles_document sample() {
-  roles_document document;
+job_roles sample() {
+  job_roles document;
   document.revision = 7;
   document.roles.push_back({"trainer", "running", true, 2, {{0, 0, "node0", "10.0.0.1"}}});
   document.roles.push_back({"rollout", "waiting"});
@@ -41,14 +41,14 @@ TEST_CASE("roles document: it has its bytes, which scripts read", "[contract][ro
 
 TEST_CASE("roles document: what is written can be read", "[contract][roles]") {
   CHECK(parse_roles(roles_text(sample())) == sample());
-  CHECK(parse_roles(roles_text({})) == roles_document());
-  const std::vector<roles_document::worker> workers = sample().roles[0].workers;
+  CHECK(parse_roles(roles_text({})) == job_roles());
+  const std::vector<job_roles::worker> workers = sample().roles[0].workers;
   CHECK(parse_workers(workers_text(workers)) == workers);
   CHECK(parse_workers(workers_text({})).empty());
 }
 
 TEST_CASE("roles document: later releases may say more", "[contract][roles]") {
-  const roles_document read = parse_roles(
+  const job_roles read = parse_roles(
       R"({"revision": 1, "more": 1, "roles": {"a": {"state": "paused", "ready": false, )"
       R"("workers": [], "labels": ["x"]}}})");
   CHECK(read.roles[0].state == "paused");

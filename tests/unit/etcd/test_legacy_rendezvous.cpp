@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/etcd/detail/legacy_rendezvous.hpp>
 
 #include <elastic/base/time.hpp>
@@ -67,7 +68,7 @@ class town {
     options.store_of = [engines](const std::string& version) {
       auto& engine = (*engines)[version];
       if (!engine) engine = std::make_shared<elastic::detail::key_value_engine>();
-      return std::make_shared<elastic::memory_store>(engine);
+      return elastic::detail::internals::make<elastic::memory_store>(engine);
     };
     new_node.meeting = std::make_shared<legacy_rendezvous>(std::move(options));
     return new_node;

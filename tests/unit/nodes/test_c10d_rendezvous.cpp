@@ -34,6 +34,7 @@ using elastic::rendezvous_parameters;
 using elastic::rendezvous_round;
 using elastic::task;
 using elastic::detail::c10d_rendezvous;
+using elastic::detail::internals;
 using elastic::test::error_of;
 
 /// Nodes of one job on this host, each a handler, which meet at a port that was free.
@@ -129,7 +130,7 @@ CO_TEST("c10d rendezvous: no log line has the number of a node, which is as good
                                           0x2123456789abcded, 0x3123456789abcdec,
                                           0x4123456789abcdeb, 0x5123456789abcdea};
   for (std::size_t index = 0; index < 3; ++index) {
-    test_job.parameters.identity =
+    internals::of(test_job.parameters).identity =
         elastic::detail::node_id("host", 1, static_cast<std::int64_t>(index),
                                  {halves[2 * index], halves[2 * index + 1]});
     test_job.node(index);
@@ -344,7 +345,8 @@ CO_TEST("c10d rendezvous: jobs of other names do not meet at the same server", "
 struct service_stage {
   explicit service_stage(asio::any_io_executor executor) {
     elastic::tcp_store_server::options options;
-    options.extension = std::make_shared<elastic::detail::rendezvous_service>(elastic::logger());
+    internals::of(options).extension =
+        std::make_shared<elastic::detail::rendezvous_service>(elastic::logger());
     server = std::make_unique<elastic::tcp_store_server>(executor, options);
   }
   std::unique_ptr<elastic::tcp_store_server> server;

@@ -39,6 +39,12 @@ using elastic::test::manual_time;
 using elastic::testing::simulated_network;
 namespace messages = elastic::detail::rendezvous_messages;
 
+/// Versioned keys, with the random source of the stage.
+struct stage_network final : simulated_network {
+  stage_network(manual_time& clock, elastic::detail::random_source& random)
+      : simulated_network(clock, random) {}
+};
+
 /// A registry, and the agents that lead a job there, without nodes.
 class stage {
  public:
@@ -96,7 +102,7 @@ class stage {
   std::vector<std::shared_ptr<asio::cancellation_signal>> cancels_;
 
  public:
-  simulated_network keys;
+  stage_network keys;
 };
 
 TIME_TEST("registered leader: a job that goes on asks the registry once in 5 s at most",

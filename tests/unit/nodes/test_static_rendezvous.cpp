@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/nodes/detail/static_rendezvous.hpp>
 
 #include <elastic/base/event_flag.hpp>
@@ -27,6 +28,7 @@
 namespace static_rendezvous_tests {
 
 using namespace std::chrono_literals;
+using elastic::detail::internals;
 using elastic::errc;
 using elastic::rendezvous_parameters;
 using elastic::rendezvous_round;
@@ -107,7 +109,7 @@ CO_TEST(
   static_rendezvous second(node(1, 2, torchrun.port()));
   co_await second.next_round();
   co_await second.next_round();
-  CHECK(torchrun.engine()->find("init/") == "1");
+  CHECK(internals::engine_of(torchrun)->find("init/") == "1");
   co_await second.shutdown();
   co_await torchrun.stop();
 }

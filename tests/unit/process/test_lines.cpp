@@ -192,13 +192,13 @@ TEST_CASE("lines: as JSON a line that is too long comes as several objects, no c
 }
 
 TEST_CASE("lines: a head with a time and a process is filled in", "[process]") {
-  detail::line_head head("<");
+  line_head head("<");
   head.add_time().add_text(" ").add_pid().add_text("> ");
   CHECK(head.has_time());
   const wall_time at = wall_time{} + std::chrono::milliseconds(951'782'400'007);
   CHECK(head.text(7, at) == "<2000-02-29T00:00:00.007Z 7> ");
-  CHECK_FALSE(detail::line_head("fixed").has_time());
-  CHECK(detail::line_head("").empty());
+  CHECK_FALSE(line_head("fixed").has_time());
+  CHECK(line_head("").empty());
   const wall_time before = wall_time{} - std::chrono::milliseconds(1);
   CHECK(detail::time_text(before) == "1969-12-31T23:59:59.999Z");
 }

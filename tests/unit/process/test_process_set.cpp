@@ -523,7 +523,7 @@ TIME_TEST("process_set: one that was killed and is stuck in the kernel is given 
           "[process]") {
   process_set::services parts;
   parts.killed_patience = 20s;
-  parts.look = [](pid_t pid) -> std::optional<detail::proc_snapshot> {
+  detail::internals::of(parts).look = [](pid_t pid) -> std::optional<detail::proc_snapshot> {
     if (pid != 1001) return std::nullopt;
     return sight_of('D', 1);
   };
@@ -551,7 +551,7 @@ TIME_TEST("process_set: one that gives back its memory is waited for", "[process
   parts.killed_patience = 20s;
   std::uint64_t resident = 10;
   std::shared_ptr<set_act> act;
-  parts.look = [&](pid_t) {
+  detail::internals::of(parts).look = [&](pid_t) {
     if (resident == 0) act->end(exit_status::signalled(SIGKILL));
     return std::optional(sight_of('D', resident--));
   };
@@ -567,7 +567,7 @@ TIME_TEST("process_set: one that gives back its memory is waited for", "[process
 TIME_TEST("process_set: a tree that is stuck is given up, too", "[process]") {
   process_set::services parts;
   parts.killed_patience = 20s;
-  parts.look = [](pid_t) { return std::optional(sight_of('D', 1)); };
+  detail::internals::of(parts).look = [](pid_t) { return std::optional(sight_of('D', 1)); };
   set_world world(time, parts);
   world.launcher->prepare = [](set_act& act) { act.tree_stays = true; };
   co_await start_several(world.set, 1);
@@ -612,7 +612,7 @@ class hanging_file {
 process_set::services hanging_services(std::shared_ptr<process_launcher> launcher) {
   process_set::services services;
   services.launcher = std::move(launcher);
-  services.may_hang = [](const std::string&) { return true; };
+  detail::internals::of(services).may_hang = [](const std::string&) { return true; };
   return services;
 }
 

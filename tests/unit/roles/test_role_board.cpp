@@ -27,7 +27,7 @@ namespace role_board_tests {
 using elastic::detail::port_lease;
 using elastic::detail::role_board;
 using elastic::detail::role_post;
-using elastic::detail::roles_document;
+using elastic::job_roles;
 using revisions = std::vector<std::int64_t>;
 
 /// The board of a trainer and a rollout with two workers.
@@ -40,7 +40,7 @@ struct stage {
     });
   }
 
-  roles_document file() const {
+  job_roles file() const {
     return elastic::detail::parse_roles(elastic::test::file_text(board->file()));
   }
 
@@ -65,11 +65,11 @@ struct stage {
 
 TEST_CASE("role board: the file is there before any role starts", "[roles]") {
   const stage stage;
-  const roles_document first = stage.file();
+  const job_roles first = stage.file();
   CHECK(first.revision == 1);
   REQUIRE(first.roles.size() == 2);
-  CHECK(first.roles[0] == roles_document::role{"trainer"});
-  CHECK(first.roles[1] == roles_document::role{"rollout"});
+  CHECK(first.roles[0] == job_roles::role{"trainer"});
+  CHECK(first.roles[1] == job_roles::role{"rollout"});
 }
 
 TEST_CASE("role board: changes of one moment are one, and no change is none", "[roles]") {
@@ -103,7 +103,7 @@ TEST_CASE("role board: in a folder that it was given its file stays, with the la
   board->set_state(0, "succeeded");
   board->finish();
   board.reset();
-  const roles_document left =
+  const job_roles left =
       elastic::detail::parse_roles(elastic::test::file_text(files / "roles.json"));
   CHECK(left.roles.at(0).state == "succeeded");
 }
@@ -170,7 +170,7 @@ TEST_CASE("role post: the workers of all nodes are on the board while they run",
   CHECK(stage.file().roles[1].workers.empty());
   post->started(5, {});
   stage.settle();
-  const roles_document::role all = stage.file().roles[1];
+  const job_roles::role all = stage.file().roles[1];
   CHECK(all.epoch == 5);
   REQUIRE(all.workers.size() == 4);
   CHECK(all.workers[0].node == "node1");

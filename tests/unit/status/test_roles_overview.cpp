@@ -35,7 +35,7 @@ using elastic::detail::http_head;
 using elastic::detail::job_view;
 using elastic::detail::metrics_format;
 using elastic::detail::role_views;
-using elastic::detail::roles_document;
+using elastic::job_roles;
 using elastic::detail::roles_source;
 using elastic::detail::status_answer;
 using elastic::detail::status_gate;
@@ -68,7 +68,7 @@ struct two_roles {
              std::make_shared<const job_view>()};
   }
 
-  void start_rollout(std::vector<roles_document::worker> workers) {
+  void start_rollout(std::vector<job_roles::worker> workers) {
     roles.roles[1].shown.state = "running";
     roles.roles[1].shown.workers = std::move(workers);
   }
@@ -110,8 +110,8 @@ TEST_CASE("roles overview: each role has its state, its policy and its workers",
 TEST_CASE("roles overview: is bounded, however many workers other nodes tell of", "[status]") {
   two_roles job;
   constexpr int count = 60000;
-  std::vector<roles_document::worker> workers(count);
-  for (roles_document::worker& each : workers) each.node = std::string(120, '\x01');
+  std::vector<job_roles::worker> workers(count);
+  for (job_roles::worker& each : workers) each.node = std::string(120, '\x01');
   job.start_rollout(std::move(workers));
   const std::string text = elastic::detail::overview_json(job.roles, job.views, job.now_us);
   CHECK(text.size() < elastic::limits::status_answer_bytes);

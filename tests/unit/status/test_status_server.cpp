@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/status/status_server.hpp>
 
 #include <elastic/base/asio.hpp>
@@ -82,7 +83,7 @@ class stage {
     server_options.address = elastic::parse_status_address(address);
     server_options.journal = journal;
     server_options.monitor = monitor;
-    server_options.tails = tails;
+    elastic::detail::internals::of(server_options).tails = tails;
     server_options.token = std::move(token);
     server_options.commands = std::move(commands);
     server_options.time = std::move(time);

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: MIT
 
 #include <elastic/agent/worker_group.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/net/job_secret.hpp>
 #include <elastic/store/detail/store_meter.hpp>
+#include <elastic/store/memory_store.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
@@ -30,7 +32,7 @@
 namespace elastic {
 namespace {
 
-using detail::key_value_engine;
+using detail::internals;
 using detail::store_meter;
 using detail::tcp_store_legacy_dialect;
 
@@ -63,11 +65,11 @@ task<void> with_server(client_test body, generation client_generation,
   options.use_ring = use_ring;
   // A client of 2.1 has not shown yet what it is when it first erases or appends.
   if (client_generation == generation::torch_2_1)
-    options.legacy_dialect = tcp_store_legacy_dialect::torch_2_1;
+    internals::of(options).legacy_dialect = tcp_store_legacy_dialect::torch_2_1;
   tcp_store_server server(executor, options);
   const auto client = client_of(executor, server.port(), client_generation, secret);
   co_await body(client, client_generation);
-  CHECK_BECOMES_TRUE(server.engine()->waiters() == 0);
+  CHECK_BECOMES_TRUE(internals::engine_of(server)->waiters() == 0);
   client->close();
   CHECK_BECOMES_TRUE(server.connections() == 0);
   co_await server.stop();
@@ -166,7 +168,7 @@ CO_TEST("tcp_store: connects when the server comes", "[store]") {
     tcp_store_server::options options;
     options.port = late_port;
     tcp_store_server server(co_await asio::this_coro::executor, options);
-    CHECK_BECOMES_TRUE(server.engine()->find("/there").has_value());
+    CHECK_BECOMES_TRUE(internals::engine_of(server)->find("/there").has_value());
     co_await server.stop();
   };
   const auto connect_and_set = [](std::shared_ptr<tcp_store> target) -> task<void> {
@@ -210,7 +212,7 @@ CO_TEST("tcp_store: a broken connection fails its operation, the next one connec
     client = client_of(executor, server.port(), generation::torch_2_2);
     co_await client->set("k", "v");
     const auto stop_when_waiting = [](tcp_store_server& stopped_server) -> task<void> {
-      CHECK_BECOMES_TRUE(stopped_server.engine()->waiters() == 1);
+      CHECK_BECOMES_TRUE(internals::engine_of(stopped_server)->waiters() == 1);
       co_await stopped_server.stop();
     };
     using namespace asio::experimental::awaitable_operators;
@@ -235,7 +237,7 @@ CO_TEST("tcp_store: what the clients of several servers ask for is counted toget
   CHECK(meter->keys() == std::nullopt);
   for (const std::int64_t keys : {1, 1}) {
     tcp_store_server::options options;
-    options.meter = meter;
+    internals::of(options).meter = meter;
     tcp_store_server server(executor, options);
     const auto client = client_of(executor, server.port(), generation::torch_2_2);
     co_await client->set("k", "v");
@@ -254,7 +256,7 @@ CO_TEST("tcp_store: what the clients of several servers ask for is counted toget
 CO_TEST("tcp_store: a connection that was cut while it was idle is made anew", "[store]") {
   auto executor = co_await asio::this_coro::executor;
   tcp_store_server::options options;
-  options.engine = std::make_shared<key_value_engine>();
+  options.table = std::make_shared<memory_store>();
   std::shared_ptr<tcp_store> client;
   {
     tcp_store_server server(executor, options);
@@ -373,7 +375,7 @@ CO_TEST("tcp_store: close ends what runs and what comes later", "[store]") {
   const auto client = client_of(executor, server.port(), generation::torch_2_2);
   const auto close_when_waiting = [](tcp_store_server& busy_server,
                                      std::shared_ptr<tcp_store> closing_client) -> task<void> {
-    CHECK_BECOMES_TRUE(busy_server.engine()->waiters() == 1);
+    CHECK_BECOMES_TRUE(internals::engine_of(busy_server)->waiters() == 1);
     closing_client->close();
   };
   using namespace asio::experimental::awaitable_operators;
@@ -383,7 +385,7 @@ CO_TEST("tcp_store: close ends what runs and what comes later", "[store]") {
   CHECK(failure == errc::stopped);
   const errc later_failure = co_await failure_of_get(client, "missing");
   CHECK(later_failure == errc::stopped);
-  CHECK_BECOMES_TRUE(server.engine()->waiters() == 0);
+  CHECK_BECOMES_TRUE(internals::engine_of(server)->waiters() == 0);
   co_await server.stop();
 }
 
@@ -401,7 +403,7 @@ CO_TEST("tcp_store: keeps as many connections as operations ran at once", "[stor
   CHECK_AWAITED(21, client->add("n", 1));
   // A wait is cancelled on its own connection, which goes on.
   CHECK(server.connections() == 1);
-  CHECK(server.engine()->waiters() == 0);
+  CHECK(internals::engine_of(server)->waiters() == 0);
   co_await test::check_waits(client);
   CHECK(server.connections() <= 5);
   client->close();
@@ -427,7 +429,7 @@ CO_TEST("tcp_store: announces itself once, and waits for others", "[store]") {
   task<void> first_worker = announce(options);
   task<void> second_worker = announce(options);
   co_await (host->wait_for_workers(2) && std::move(first_worker) && std::move(second_worker));
-  CHECK(server.engine()->find("init/") == "2");
+  CHECK(internals::engine_of(server)->find("init/") == "2");
   co_await host->wait_for_workers(2);
   host->close();
   co_await server.stop();

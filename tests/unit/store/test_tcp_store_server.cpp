@@ -3,6 +3,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/descriptor_share.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/limits.hpp>
@@ -10,6 +11,7 @@
 #include <elastic/net/detail/secure_session.hpp>
 #include <elastic/store/detail/store_extension.hpp>
 #include <elastic/store/detail/tcp_store_newcomers.hpp>
+#include <elastic/store/memory_store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
 #include <support/background_store.hpp>
@@ -40,7 +42,7 @@
 namespace elastic {
 namespace {
 
-using detail::key_value_engine;
+using detail::internals;
 using detail::store_extension;
 
 using test::background_store;
@@ -103,7 +105,7 @@ TEST_CASE("tcp_store_server: says where it listens and how", "[store]") {
   CHECK(server.endpoint() == endpoint{"127.0.0.1", server.port()});
   CHECK(server.io() == "epoll");
   CHECK(server.connections() == 0);
-  CHECK(server.engine() != nullptr);
+  CHECK(internals::engine_of(server) != nullptr);
 }
 
 errc server_refusal(const std::string& address, std::uint16_t port, const std::string& text) {
@@ -232,10 +234,10 @@ TEST_CASE("tcp_store_server: may be dropped with clients and without being run",
       tcp_store_server server(context.get_executor(), server_options(use_ring));
       client.connect({asio::ip::address_v4::loopback(), server.port()});
       asio::write(client, asio::buffer(wait_k));
-      for (int i = 0; i < 1000 && server.engine()->waiters() == 0; ++i) {
+      for (int i = 0; i < 1000 && internals::engine_of(server)->waiters() == 0; ++i) {
         context.run_one_for(std::chrono::milliseconds(10));
       }
-      CHECK(server.engine()->waiters() == 1);
+      CHECK(internals::engine_of(server)->waiters() == 1);
       CHECK(server.connections() == 1);
     }
     context.run_for(std::chrono::seconds(5));
@@ -263,7 +265,7 @@ TEST_CASE("tcp_store_server: a context that ends with clients leaves nothing ope
     tcp_store_server server(context.get_executor(), server_options(use_ring));
     client.connect({asio::ip::address_v4::loopback(), server.port()});
     asio::write(client, asio::buffer(wait_k));
-    for (int i = 0; i < 1000 && server.engine()->waiters() == 0; ++i) {
+    for (int i = 0; i < 1000 && internals::engine_of(server)->waiters() == 0; ++i) {
       context.run_one_for(std::chrono::milliseconds(10));
     }
     CHECK(server.connections() == 1);
@@ -286,7 +288,7 @@ TEST_CASE("tcp_store_server: thousands of requests in one go are answered in ord
     }
     CHECK(client.send(request_bytes));
     CHECK((client.receive(expected.size()) == expected));
-    CHECK(server->engine()->num_keys() == requests + 1);
+    CHECK(internals::engine_of(*server)->num_keys() == requests + 1);
   });
 }
 
@@ -301,7 +303,7 @@ TEST_CASE("tcp_store_server: neither half a request nor a wait holds up another 
     half_client.send(set_k.substr(0, 7));
     waiting_client.send(wait_k);
     for (int i = 0; i < 100; ++i) CHECK(other_client.ask(count_keys, 8) == number_0);
-    CHECK(comes_true([&] { return server->engine()->waiters() == 1; }));
+    CHECK(comes_true([&] { return internals::engine_of(*server)->waiters() == 1; }));
     CHECK(waiting_client.is_silent());
     half_client.send(set_k.substr(7));
     CHECK(to_hex(waiting_client.receive(1)) == "00");
@@ -319,12 +321,12 @@ TEST_CASE("tcp_store_server: a client that leaves takes its registrations with i
       waiting_client.send(wait_k);
       raw_client watching_client(server->port());
       CHECK(to_hex(watching_client.ask(watch_k, 1)) == "03");
-      CHECK(server->engine()->watchers() == 1);
-      CHECK(comes_true([&] { return server->engine()->waiters() == 1; }));
+      CHECK(internals::engine_of(*server)->watchers() == 1);
+      CHECK(comes_true([&] { return internals::engine_of(*server)->waiters() == 1; }));
     }
     CHECK(comes_true([&] { return server->connections() == 0; }));
-    CHECK(server->engine()->waiters() == 0);
-    CHECK(server->engine()->watchers() == 0);
+    CHECK(internals::engine_of(*server)->waiters() == 0);
+    CHECK(internals::engine_of(*server)->watchers() == 0);
   });
 }
 
@@ -333,7 +335,7 @@ TEST_CASE("tcp_store_server: a client that closes its direction still gets its r
   on_each_io([](tcp_store_server::options options) {
     background_store server(options);
     const std::string large_value(4 * 1024 * 1024, 'x');
-    server->engine()->set("/k", large_value);
+    internals::engine_of(*server)->set("/k", large_value);
     raw_client client(server->port());
     client.send(get_k + get_k);
     ::shutdown(client.socket(), SHUT_WR);
@@ -423,12 +425,12 @@ TEST_CASE("tcp_store_server: no client is served before it is known who may be",
 
 TEST_CASE("tcp_store_server: a wait is ended by others that share the table", "[store]") {
   on_each_io([](tcp_store_server::options options) {
-    options.engine = std::make_shared<key_value_engine>();
+    options.table = std::make_shared<memory_store>();
     background_store server(options);
     raw_client client(server->port());
     client.send(wait_k);
-    CHECK(comes_true([&] { return options.engine->waiters() == 1; }));
-    options.engine->set("/k", "v");
+    CHECK(comes_true([&] { return internals::engine_of(*options.table)->waiters() == 1; }));
+    internals::engine_of(*options.table)->set("/k", "v");
     CHECK(to_hex(client.receive(1)) == "00");
     CHECK(client.ask(get_k, 9) == number_1 + "v");
     CHECK(to_hex(client.ask(wait_k, 1)) == "00");
@@ -446,7 +448,7 @@ long resident_kilobytes() {
 TEST_CASE("tcp_store_server: a client that does not read cannot make it grow", "[store]") {
   on_each_io([](tcp_store_server::options options) {
     background_store server(options);
-    server->engine()->set("/k", std::string(1024 * 1024, 'x'));
+    internals::engine_of(*server)->set("/k", std::string(1024 * 1024, 'x'));
     // 2 TB are asked for, by more requests than the sockets hold: the send ends only if the server
     // takes them all.
     std::string requests;
@@ -477,7 +479,7 @@ TEST_CASE("tcp_store_server: a watcher that does not read is disconnected", "[st
     }
     CHECK(comes_true([&] { return server->connections() == 1; }));
     CHECK(log->disconnected() == 1);
-    CHECK(server->engine()->watchers() == 0);
+    CHECK(internals::engine_of(*server)->watchers() == 0);
   });
 }
 
@@ -501,7 +503,7 @@ TEST_CASE("tcp_store_server: a client that watches one key a thousand times is d
     write.with_value(set_large, detail::store_op::set, "/k", std::string(8 * 1024 * 1024, 'x'));
     CHECK(changing_client.ask(set_large + count_keys, 8) == number_1);
     CHECK(comes_true([&] { return log->disconnected() == 1; }));
-    CHECK(server->engine()->watchers() == 1);
+    CHECK(internals::engine_of(*server)->watchers() == 1);
     if (!test::is_sanitized) CHECK(resident_kilobytes() - memory_before < 192 * 1024);
     constexpr std::size_t change_bytes = 1 + 8 + 2 + 8 + 8 + 8 * 1024 * 1024;
     CHECK(other_watcher.receive(change_bytes).size() == change_bytes);
@@ -539,7 +541,7 @@ TEST_CASE("tcp_store_server: a client of an extension that does not read is not 
           "[store]") {
   on_each_io([](tcp_store_server::options options) {
     const auto extension = std::make_shared<amplifying_extension>();
-    options.extension = extension;
+    internals::of(options).extension = extension;
     background_store server(options);
     raw_client greedy_client(server->port());
     greedy_client.limit_send(std::chrono::milliseconds(300));
@@ -565,8 +567,8 @@ TEST_CASE("tcp_store_server: what clients were told before a stop still reaches 
       waiting_clients.push_back(std::make_unique<raw_client>(server->port()));
       waiting_clients.back()->send(wait_k);
     }
-    REQUIRE(comes_true([&] { return server->engine()->waiters() == 20; }));
-    server->engine()->set("/k", "v");
+    REQUIRE(comes_true([&] { return internals::engine_of(*server)->waiters() == 20; }));
+    internals::engine_of(*server)->set("/k", "v");
     server.stop();
     for (const auto& client : waiting_clients) {
       CHECK(to_hex(client->receive(1)) == "00");
@@ -585,7 +587,7 @@ TEST_CASE("tcp_store_server: a client that floods it does not starve others", "[
       while (flooding_client.send(requests)) {
       }
     });
-    CHECK(comes_true([&] { return server->engine()->num_keys() == 1; }));
+    CHECK(comes_true([&] { return internals::engine_of(*server)->num_keys() == 1; }));
     raw_client other_client(server->port());
     const int times = elastic::test::is_sanitized ? 20 : 100;
     for (int i = 0; i < times; ++i) CHECK(other_client.ask(count_keys, 8) == number_1);
@@ -698,7 +700,7 @@ TEST_CASE("tcp_store_server: leaves the descriptors that workers need to them", 
 TEST_CASE("tcp_store_server: gives descriptors up, first those of clients that say nothing",
           "[store]") {
   on_each_io([](tcp_store_server::options options) {
-    options.extension = std::make_shared<amplifying_extension>();
+    internals::of(options).extension = std::make_shared<amplifying_extension>();
     background_store server(options);
     raw_client agent(server->port());
     agent.send("amplify?");
@@ -903,10 +905,10 @@ TEST_CASE("tcp_store_server: the memory of all clients is bounded, the largest i
   on_each_io([](tcp_store_server::options options) {
     const auto log = std::make_shared<server_log>();
     options.log = logger(log, log_level::info);
-    options.bounds.clients_bytes = 2'300'000;
+    internals::of(options).bounds.clients_bytes = 2'300'000;
     background_store server(options);
     const auto wait_for = [&](raw_client& client, int count) {
-      const std::size_t waiting = server->engine()->waiters();
+      const std::size_t waiting = internals::engine_of(*server)->waiters();
       const auto sized = [](std::uint64_t size) {
         return std::string(reinterpret_cast<const char*>(&size), sizeof size);
       };
@@ -917,7 +919,7 @@ TEST_CASE("tcp_store_server: the memory of all clients is bounded, the largest i
       }
       CHECK(client.ask(count_keys, 8) == number_0);
       CHECK(client.send(wait));
-      CHECK(comes_true([&] { return server->engine()->waiters() == waiting + 1; }));
+      CHECK(comes_true([&] { return internals::engine_of(*server)->waiters() == waiting + 1; }));
     };
     // Each key takes limits::store_wait_bytes and its name: 0.2, 1.7 and 0.9 MB.
     raw_client small_client(server->port());
@@ -955,8 +957,8 @@ TEST_CASE("tcp_store_server: strangers' bytes harm nobody else", "[store]") {
       if (round % 10 == 0) REQUIRE(good_client.ask(set_k + get_k, 9) == number_1 + "v");
     }
     CHECK(comes_true([&] { return server->connections() == 1; }));
-    CHECK(server->engine()->waiters() == 0);
-    CHECK(server->engine()->watchers() == 0);
+    CHECK(internals::engine_of(*server)->waiters() == 0);
+    CHECK(internals::engine_of(*server)->watchers() == 0);
   });
 }
 

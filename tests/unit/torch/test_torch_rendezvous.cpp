@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/torch/torch_rendezvous.hpp>
 
 #include <elastic/base/error.hpp>
@@ -33,6 +34,7 @@
 namespace torch_rendezvous_tests {
 
 using namespace std::chrono_literals;
+using elastic::detail::internals;
 using elastic::errc;
 using elastic::rendezvous_factory;
 using elastic::rendezvous_handler;
@@ -346,7 +348,7 @@ class background_host {
   }
   /// As a client of its store does.
   void set(const std::string& key, const std::string& value) {
-    host_->engine()->set(elastic::detail::store_wire_key(key), value);
+    internals::engine_of(*host_)->set(elastic::detail::store_wire_key(key), value);
   }
 
   background_host(const background_host&) = delete;

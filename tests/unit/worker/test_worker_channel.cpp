@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/contract/detail/roles_document.hpp>
 #include <elastic/worker/worker_channel.hpp>
 
 #include <elastic/agent/worker_group.hpp>
@@ -206,7 +207,7 @@ TIME_TEST("worker channel: without an agent there is no next message", "[worker]
 
 /// A file of ELASTIC_ROLES with one role and a worker at this port.
 void write_roles(const std::string& path, std::int64_t revision, std::uint16_t port) {
-  worker_channel::job_roles roles;
+  elastic::job_roles roles;
   roles.revision = revision;
   roles.roles.push_back({"rollout", "running", true, revision, {{0, 0, "n", "127.0.0.1"}}});
   roles.roles[0].workers[0].ports["http"] = port;

@@ -9,6 +9,7 @@
 #include <elastic/agent/detail/workers/uninterruptible_watch.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/quantity.hpp>
 #include <elastic/base/detail/required.hpp>
@@ -110,8 +111,8 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
       logs_(services.logs ? services.logs : detail::new_shared<detail::default_logs_specs>()),
       log_(services.log),
       journal_(services.journal),
-      tails_(services.tails),
-      roles_(services.roles),
+      tails_(detail::internals::of(services).tails),
+      roles_(detail::internals::of(services).roles),
       parts_(detail::new_shared<detail::agent_parts>(services.log)),
       outcome_known_(strand),
       time_(services.time),
@@ -243,7 +244,7 @@ ELASTIC_DECL task<void> worker_group::restart(std::size_t local_rank, std::strin
 ELASTIC_DECL task<void> worker_group::start_replicas(rendezvous_round round, assigned_ranks ranks,
                                                      std::string run_id,
                                                      named<std::vector<int>> restart_counts) & {
-  std::vector<int> counts = *restart_counts;
+  std::vector<int> counts = restart_counts;
   co_await make_room();
   open_attempt(new_attempt(round, ranks, 0));
   stop_plan at_once;
@@ -600,8 +601,8 @@ ELASTIC_DECL worker_channels::options worker_group::channel_options(
     take(local_rank, message);
   };
   parts.hung = [this](const worker_channels::hung_worker& found) { end_hung(found); };
-  if (services.roles) {
-    parts.roles = [roles = services.roles] { return roles->revision(); };
+  if (roles_) {
+    parts.roles = [roles = roles_] { return roles->revision(); };
   }
   parts.owner_of = [this](pid_t pid) { return owner_of(pid); };
   return parts;

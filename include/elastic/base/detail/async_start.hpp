@@ -13,9 +13,11 @@
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/task.hpp>
 
+#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <tuple>
@@ -47,14 +49,17 @@ class task_cancellation : public std::enable_shared_from_this<task_cancellation>
 
   ELASTIC_DECL cancel_function canceller();
   asio::cancellation_slot slot() { return signal_.slot(); }
-  /// On the executor: the task begins, and takes every type of cancellation.
+  /// On the executor: the task begins, and takes every type of cancellation from now on.
   ELASTIC_DECL void begin();
 
  private:
+  ELASTIC_DECL void pass_on();
+
   asio::any_io_executor executor_;
   asio::cancellation_signal signal_;
   bool has_begun_ = false;
-  asio::cancellation_type early_ = asio::cancellation_type::none;
+  std::mutex mutex_;
+  std::deque<asio::cancellation_type> requests_;
 };
 using shared_cancellation = std::shared_ptr<task_cancellation>;
 

@@ -10,16 +10,26 @@ namespace elastic::detail {
 
 ELASTIC_DECL cancel_function task_cancellation::canceller() {
   return [self = shared_from_this()](asio::cancellation_type requested) {
-    post_work(self->executor_, [self, requested] {
-      if (self->has_begun_) return self->signal_.emit(requested);
-      self->early_ = self->early_ | requested;
+    const std::lock_guard lock(self->mutex_);
+    self->requests_.push_back(requested);
+    post_work(self->executor_, [self] {
+      if (self->has_begun_) self->pass_on();
     });
   };
 }
 
 ELASTIC_DECL void task_cancellation::begin() {
   has_begun_ = true;
-  if (early_ != asio::cancellation_type::none) signal_.emit(early_);
+  pass_on();
+}
+
+ELASTIC_DECL void task_cancellation::pass_on() {
+  std::deque<asio::cancellation_type> requests;
+  {
+    const std::lock_guard lock(mutex_);
+    requests.swap(requests_);
+  }
+  for (const asio::cancellation_type each : requests) signal_.emit(each);
 }
 
 inline task<void> run_cancellable(shared_cancellation cancellation, task<void> work) {

@@ -34,7 +34,7 @@ std::string objects_text(const std::vector<Entry>& entries) {
   return "[" + text + "]";
 }
 
-inline void ports_row(record_rows& rows, decltype(roles_document::worker::ports)& ports) {
+inline void ports_row(record_rows& rows, decltype(job_roles::worker::ports)& ports) {
   std::string text;
   for (const auto& [name, port] : ports) {
     text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_string(name), port);
@@ -57,7 +57,7 @@ inline void ports_row(record_rows& rows, decltype(roles_document::worker::ports)
   }
 }
 
-inline void describe(roles_document::worker& worker, record_rows& rows) {
+inline void describe(job_roles::worker& worker, record_rows& rows) {
   constexpr std::int64_t most = std::int64_t{limits::nodes} * limits::local_world_size;
   rows.number("rank", worker.rank, 0, most - 1);
   rows.number("local_rank", worker.local_rank, 0, limits::local_world_size - 1);
@@ -66,9 +66,9 @@ inline void describe(roles_document::worker& worker, record_rows& rows) {
   ports_row(rows, worker.ports);
 }
 
-inline std::vector<roles_document::worker> read_workers(std::string_view subject,
+inline std::vector<job_roles::worker> read_workers(std::string_view subject,
                                                         const nlohmann::ordered_json& list) {
-  std::vector<roles_document::worker> workers;
+  std::vector<job_roles::worker> workers;
   workers.reserve(list.size());
   for (const nlohmann::ordered_json& each : list) {
     read_record(json_fields(subject, each), workers.emplace_back());
@@ -76,7 +76,7 @@ inline std::vector<roles_document::worker> read_workers(std::string_view subject
   return workers;
 }
 
-inline void describe(roles_document::role& role, record_rows& rows) {
+inline void describe(job_roles::role& role, record_rows& rows) {
   rows.text("state", role.state, limits::role_name_bytes);
   rows.flag("ready", role.is_ready);
   rows.number("epoch", role.epoch);
@@ -85,10 +85,10 @@ inline void describe(roles_document::role& role, record_rows& rows) {
   if (list != nullptr) role.workers = read_workers(roles_subject, *list);
 }
 
-inline void describe(roles_document& document, record_rows& rows) {
+inline void describe(job_roles& document, record_rows& rows) {
   rows.number("revision", document.revision, 0, std::numeric_limits<std::int64_t>::max());
   std::string text;
-  for (const roles_document::role& role : document.roles) {
+  for (const job_roles::role& role : document.roles) {
     text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_string(role.name),
                         object_text(role));
   }
@@ -103,25 +103,25 @@ inline void describe(roles_document& document, record_rows& rows) {
       rows.refuse(fmt::format("has a role whose name has {} bytes; 1 to {} are allowed",
                               name.size(), limits::role_name_bytes));
     }
-    roles_document::role& role = document.roles.emplace_back();
+    job_roles::role& role = document.roles.emplace_back();
     role.name = name;
     read_record(json_fields(roles_subject, value), role);
   }
 }
 
-ELASTIC_DECL std::string roles_text(const roles_document& document) {
+ELASTIC_DECL std::string roles_text(const job_roles& document) {
   return object_text(document) + '\n';
 }
 
-ELASTIC_DECL roles_document parse_roles(std::string_view text) {
-  roles_document document;
+ELASTIC_DECL job_roles parse_roles(std::string_view text) {
+  job_roles document;
   read_record(json_fields(roles_subject, text, limits::roles_file_bytes), document);
   return document;
 }
 
 /// A list of workers as a message.
 struct told_workers {
-  std::vector<roles_document::worker> workers;
+  std::vector<job_roles::worker> workers;
 };
 
 inline void describe(told_workers& told, record_rows& rows) {
@@ -130,11 +130,11 @@ inline void describe(told_workers& told, record_rows& rows) {
   if (list != nullptr) told.workers = read_workers(places_subject, *list);
 }
 
-ELASTIC_DECL std::string workers_text(const std::vector<roles_document::worker>& workers) {
+ELASTIC_DECL std::string workers_text(const std::vector<job_roles::worker>& workers) {
   return object_text(told_workers{workers});
 }
 
-ELASTIC_DECL std::vector<roles_document::worker> parse_workers(std::string_view text) {
+ELASTIC_DECL std::vector<job_roles::worker> parse_workers(std::string_view text) {
   told_workers told;
   read_record(json_fields(places_subject, text, limits::role_places_bytes), told);
   return told.workers;

@@ -21,7 +21,7 @@ ELASTIC_DECL task<std::string> local_stacks(
   const auto time = detail::new_shared<system_time>();
   detail::inspected_workers inspected(nullptr, time, false);
   task<std::vector<detail::worker_inspection>> inspecting =
-      inspected.inspect(*workers, time->now() + limits::inspection_time);
+      inspected.inspect(workers, time->now() + limits::inspection_time);
   const std::vector<detail::worker_inspection> found = co_await std::move(inspecting);
   detail::node_answer answer;
   answer.node = host_name();

@@ -116,15 +116,13 @@ ELASTIC_DECL void job::snapshot::apply(const job_event& event) {
   }
 }
 
-ELASTIC_DECL job::job(asio::any_io_executor executor, named<launch_config> config)
-    : executor_(std::move(executor)) {
-  prepare(*config, agent_services());
-}
+ELASTIC_DECL job::job(asio::any_io_executor executor, const launch_config& config)
+    : job(std::move(executor), config, agent_services()) {}
 
-ELASTIC_DECL job::job(asio::any_io_executor executor, named<launch_config> config,
-                      named<agent_services> services)
+ELASTIC_DECL job::job(asio::any_io_executor executor, const launch_config& config,
+                      agent_services services)
     : executor_(std::move(executor)) {
-  prepare(*config, *services);
+  prepare(config, std::move(services));
 }
 
 ELASTIC_DECL void job::prepare(const launch_config& config, agent_services services) {
@@ -156,6 +154,10 @@ ELASTIC_DECL void job::kill(std::string reason) {
   request.reason = std::move(reason);
   request.escalates = true;
   agent_->stop(std::move(request));
+}
+
+ELASTIC_DECL task<job_command::outcome> job::carry_out(job_command command) & {
+  return agent_->carry_out(std::move(command));
 }
 
 }  // namespace elastic

@@ -4,6 +4,7 @@
 
 #include <elastic/launch/launcher.hpp>
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/log.hpp>
@@ -103,10 +104,10 @@ inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
   options.services = std::move(prepared.services);
   options.notice = std::move(prepared.notice);
   rendezvous_parameters parameters = detail::rendezvous_of(config, options.services.log);
-  if (options.services.reports && parameters.max_nodes > 1) {
-    parameters.reports = options.services.reports;
-  }
-  if (options.services.meter) parameters.meter = options.services.meter;
+  const auto& links = detail::internals::of(options.services);
+  auto& meeting = detail::internals::of(parameters);
+  if (parameters.max_nodes > 1 && links.reports) meeting.reports = links.reports;
+  if (links.meter) meeting.meter = links.meter;
   options.meeting = detail::meeting_of(parameters);
   options.job_may_grow = parameters.min_nodes < parameters.max_nodes;
   options.rendezvous = make_rendezvous(parameters, options.services.backends.get());
@@ -120,12 +121,12 @@ ELASTIC_DECL task<run_result> run_agent(std::unique_ptr<local_agent> agent) {
 }  // namespace detail
 
 ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config) {
-  return detail::make_agent(*config, agent_services());
+  return detail::make_agent(config, agent_services());
 }
 
 ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config,
                                                      named<agent_services> services) {
-  return detail::make_agent(*config, *services);
+  return detail::make_agent(config, services);
 }
 
 ELASTIC_DECL task<run_result> launch(named<launch_config> config) {

@@ -9,7 +9,7 @@
 namespace elastic {
 
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, named<signal_plan> plan) {
-  return detail::run_signalled<run_result>(agent, *plan, {});
+  return detail::run_signalled<run_result>(agent, plan, {});
 }
 
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent) {

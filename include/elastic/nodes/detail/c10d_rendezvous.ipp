@@ -5,6 +5,7 @@
 #include <elastic/nodes/detail/c10d_rendezvous.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/net/host_name.hpp>
@@ -241,8 +242,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   auto executor = co_await asio::this_coro::executor;
   rendezvous_messages::hello greeting;
   greeting.run_id = parameters_.run_id;
-  if (parameters_.identity) {
-    greeting.node = *parameters_.identity;
+  if (const auto& identity = internals::of(parameters_).identity) {
+    greeting.node = *identity;
   } else {
     greeting.node = new_node(parameters_.shown_host());
     greeting.node.number = new_node_number();
@@ -260,7 +261,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   check_length(parameters_.name_of("fingerprint"), greeting.fingerprint, greeting.most_fingerprint);
   greeting.hosts = hosts();
   link_ = new_shared<rendezvous_link>(connector_, std::move(greeting), host_grace_,
-                                      parameters_.time, parameters_.log, parameters_.reports);
+                                      parameters_.time, parameters_.log,
+                                      internals::of(parameters_).reports);
   if (leaders_) leaders_->attach(link_);
   const bool may_be_torch = !is_told_server && !leaders_ && !host_ && !parameters_.secret;
   if (may_be_torch) {
@@ -286,7 +288,7 @@ ELASTIC_DECL task<bool> c10d_rendezvous::host_endpoint() {
   host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_,
                                              rendezvous_protocol::native);
   if (!host_) co_return false;
-  agents_ = new_shared<memory_store>(host_->engine());
+  agents_ = internals::make<memory_store>(host_->engine());
   if (watch_) kept_watch_ = watch_(host_->engine());
   may_host_ = false;
   co_return true;

@@ -5,6 +5,7 @@
 #include <elastic/nodes/detail/candidate_source.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -182,7 +183,7 @@ ELASTIC_DECL task<void> candidate_source::serve_endpoint() {
   if (!host_) co_return;
   may_serve_ = false;
   servers_[static_cast<std::size_t>(candidate_->place())].agents =
-      new_shared<memory_store>(host_->engine());
+      internals::make<memory_store>(host_->engine());
 }
 
 ELASTIC_DECL std::shared_ptr<candidate> candidate_source::make_candidate(int place) const {
@@ -201,7 +202,7 @@ ELASTIC_DECL std::shared_ptr<candidate> candidate_source::make_candidate(int pla
   options.marker.emplace(parameters_.run_id, list_, place);
   options.fast_takeover = parameters_.yes_or_no("fast_takeover").value_or(true);
   options.seed = number_;
-  options.reports = parameters_.reports;
+  options.reports = internals::of(parameters_).reports;
   options.time = parameters_.time;
   options.log = parameters_.log;
   return new_shared<candidate>(std::move(options));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/detail/message_channel.hpp>
@@ -64,7 +65,7 @@ class rendezvous_host {
                                rendezvous_protocol protocol,
                                std::shared_ptr<store_extension> service = nullptr);
 
-  std::shared_ptr<key_value_engine> engine() const { return server_->engine(); }
+  std::shared_ptr<key_value_engine> engine() const { return internals::engine_of(*server_); }
   std::uint16_t port() const { return server_->port(); }
 
   /// Makes the nodes of a job that meets here send reports about themselves, for viewers of it. An

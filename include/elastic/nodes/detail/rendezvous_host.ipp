@@ -5,6 +5,7 @@
 #include <elastic/nodes/detail/rendezvous_host.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/net/detail/tcp_message_channel.hpp>
@@ -72,14 +73,15 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor, li
   options.secret = parameters.secret;
   options.log = parameters.log;
   options.time = parameters.time;
-  options.meter = parameters.meter;
+  internals::of(options).meter = internals::of(parameters).meter;
   if (service) {
-    options.extension = std::move(service);
+    internals::of(options).extension = std::move(service);
   } else if (protocol == rendezvous_protocol::native) {
     meeting_ = new_shared<rendezvous_service>(parameters.log, parameters.time);
     meeting_->set_own_job(parameters.run_id, parameters.settings());
-    if (parameters.reports) meeting_->show(parameters.run_id, parameters.reports);
-    options.extension = meeting_;
+    const auto& reports = internals::of(parameters).reports;
+    if (reports) meeting_->show(parameters.run_id, reports);
+    internals::of(options).extension = meeting_;
   }
   server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
   if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");

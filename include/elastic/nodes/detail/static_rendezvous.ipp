@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/concurrent_run.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/net/local_address.hpp>
@@ -133,10 +134,10 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
     options.port = endpoint_.port;
     options.use_ring = parameters_.use_ring;
     options.log = parameters_.log;
-    options.meter = parameters_.meter;
-    options.engine = table;
+    internals::of(options).meter = internals::of(parameters_).meter;
+    options.table = internals::make<memory_store>(table);
     server_ = std::make_unique<tcp_store_server>(executor, options);
-    agents_ = new_shared<memory_store>(table);
+    agents_ = internals::make<memory_store>(table);
     co_return;
   }
   tcp_store::options options;

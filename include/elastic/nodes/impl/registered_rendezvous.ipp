@@ -4,6 +4,7 @@
 
 #include <elastic/nodes/registered_rendezvous.hpp>
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -43,7 +44,7 @@ inline task<std::shared_ptr<registry_connector>> make_registry_connector(
     options.fingerprint = parameters.conf["fingerprint"];
     options.job_files = new_shared<job_file_registry>(place.shared_keys(), parameters.secret);
   }
-  options.reports = parameters.reports;
+  options.reports = internals::of(parameters).reports;
   options.time = parameters.time;
   options.log = parameters.log;
   options.network = new_shared<tcp_leader_network>(std::move(parameters), std::move(address));

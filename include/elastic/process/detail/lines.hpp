@@ -6,7 +6,7 @@
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/process/detail/line_head.hpp>
+#include <elastic/process/line_head.hpp>
 
 #include <sys/types.h>
 

@@ -10,7 +10,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/process/detail/line_head.hpp>
+#include <elastic/process/line_head.hpp>
 #include <elastic/process/detail/lines.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/process/log_file.hpp>

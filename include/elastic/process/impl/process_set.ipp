@@ -28,7 +28,7 @@ ELASTIC_DECL process_set::process_set(asio::any_io_executor strand, services par
     : state_(detail::new_shared<state>(std::move(strand), std::move(parts))) {}
 
 ELASTIC_DECL task<void> process_set::start(std::size_t index, named<process_set::process> plan) & {
-  return start_in(state_, index, *plan);
+  return start_in(state_, index, plan);
 }
 
 ELASTIC_DECL std::vector<process_set::process_end> process_set::take_ends() {
@@ -123,8 +123,6 @@ ELASTIC_DECL process_set::state::state(asio::any_io_executor executor, process_s
     : strand(std::move(executor)), services(std::move(parts)), end_noted(strand), progress(strand) {
   if (!services.launcher) services.launcher = detail::new_shared<pidfd_launcher>(strand);
   if (!services.time) services.time = detail::new_shared<system_time>();
-  if (!services.look) services.look = detail::look_at_process;
-  if (!services.may_hang) services.may_hang = detail::may_hang;
 }
 
 ELASTIC_DECL auto process_set::find(const state& self, std::size_t index) -> slot_pointer {
@@ -219,7 +217,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
 
 ELASTIC_DECL task<detail::opened_stream> process_set::open(const services& parts,
                                                            output_plan plan) {
-  const bool may_hang = !plan.file.empty() && parts.may_hang(plan.file);
+  const bool may_hang = !plan.file.empty() && detail::internals::of(parts).may_hang(plan.file);
   return detail::open_stream_on_thread(std::move(plan), detail::real_syscalls, may_hang);
 }
 
@@ -283,7 +281,7 @@ ELASTIC_DECL void process_set::look_at_killed(state& self) {
   const std::vector<slot_pointer> slots = self.slots;
   for (const auto& slot : slots) {
     if (!slot || !slot->running()) continue;
-    const auto snapshot = self.services.look(slot->pid);
+    const auto snapshot = detail::internals::of(self.services).look(slot->pid);
     if (!snapshot) continue;
     const std::string text = fmt::format("process {} was killed and has not ended: it is {}",
                                          slot->pid, snapshot->text());
@@ -377,7 +375,7 @@ ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, services parts)
     std::string held_up;
     bool all_stuck = true;
     for (const pid_t pid : slot->process->left()) {
-      const auto snapshot = parts.look(pid);
+      const auto snapshot = detail::internals::of(parts).look(pid);
       if (!snapshot) continue;
       const auto earlier = before.find(pid);
       all_stuck =

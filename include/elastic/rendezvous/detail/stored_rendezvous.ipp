@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/detail/stored_rendezvous.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/net/address_filter.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/name_wait.hpp>
@@ -25,7 +26,7 @@ ELASTIC_DECL task<void> stored_rendezvous::prepare() {
     options.use_ring = parameters().use_ring;
     options.secret = parameters().secret;
     options.log = parameters().log;
-    options.meter = parameters().meter;
+    internals::of(options).meter = internals::of(parameters()).meter;
     server_ = std::make_unique<tcp_store_server>(co_await asio::this_coro::executor, options);
   }
   co_await workers_.stop();

@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/detail/worker_store_host.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/net/local_address.hpp>
 
@@ -23,7 +24,7 @@ ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& p
                   parameters.conf.find("secret_file") != parameters.conf.end()),
       choice_(choice),
       log_(parameters.log),
-      meter_(parameters.meter),
+      meter_(internals::of(parameters).meter),
       look_up_(std::move(names)) {}
 
 ELASTIC_DECL task<rendezvous_round::master_endpoint> worker_store_host::serve(
@@ -44,10 +45,10 @@ ELASTIC_DECL task<rendezvous_round::master_endpoint> worker_store_host::serve(
   options.address = std::move(point.address);
   options.besides = std::move(point.besides);
   options.use_ring = use_ring_;
-  options.extension = std::move(besides);
+  internals::of(options).extension = std::move(besides);
   options.waits_for_filter = has_secret_ && !is_private;
   options.log = log_;
-  options.meter = meter_;
+  internals::of(options).meter = meter_;
   server_ = listen(co_await asio::this_coro::executor, std::move(options));
   master.port = server_->port();
   if (choice_ == ports::kept) kept_port_ = master.port;

@@ -6,6 +6,7 @@
 
 #include <elastic/agent/detail/run/role_link.hpp>
 #include <elastic/base/detail/concurrent_run.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/net/host_name.hpp>
@@ -338,7 +339,7 @@ ELASTIC_DECL void replica_run::note_restart(const pending_restart& next) {
 }
 
 ELASTIC_DECL void replica_run::choose_ports(const std::vector<std::size_t>& replicas) {
-  const std::shared_ptr<role_link>& link = services_.roles;
+  const std::shared_ptr<role_link>& link = internals::of(services_).roles;
   if (!link) return;
   link->choose_ports(replicas);
   // All replicas are on this node, so there is no exchange with others.

@@ -47,7 +47,7 @@ class role_board : public std::enable_shared_from_this<role_board> {
   const std::string& file() const { return file_; }
   std::int64_t revision() const { return revision_; }
   /// The current state, which may be newer than the file.
-  const roles_document& document() const { return document_; }
+  const job_roles& document() const { return document_; }
 
   ELASTIC_DECL void listen(listener call);
 
@@ -56,7 +56,7 @@ class role_board : public std::enable_shared_from_this<role_board> {
   ELASTIC_DECL void set_ready(std::size_t role);
   /// @param epoch  the round in which they run
   ELASTIC_DECL void set_workers(std::size_t role, std::int64_t epoch,
-                                std::vector<roles_document::worker> workers);
+                                std::vector<job_roles::worker> workers);
   ELASTIC_DECL void clear_workers(std::size_t role);
 
  private:
@@ -71,8 +71,8 @@ class role_board : public std::enable_shared_from_this<role_board> {
   std::string folder_;
   std::string file_;
   std::atomic<std::int64_t> revision_ = 0;
-  roles_document document_;
-  std::vector<roles_document::role> written_;
+  job_roles document_;
+  std::vector<job_roles::role> written_;
   bool is_touched_ = false;
   bool has_failed_ = false;
   std::vector<listener> listeners_;

@@ -73,7 +73,7 @@ ELASTIC_DECL void role_board::set_ready(std::size_t role) {
 }
 
 ELASTIC_DECL void role_board::set_workers(std::size_t role, std::int64_t epoch,
-                                          std::vector<roles_document::worker> workers) {
+                                          std::vector<job_roles::worker> workers) {
   document_.roles[role].epoch = epoch;
   document_.roles[role].workers = std::move(workers);
   touch();

@@ -4,6 +4,7 @@
 
 #include <elastic/roles/detail/role_plan.hpp>
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
@@ -31,9 +32,10 @@ inline void check_shared_services(const agent_services& services) {
                             member));
   };
   demand(services.journal == nullptr, "journal");
-  demand(services.reports == nullptr, "reports");
-  demand(services.tails == nullptr, "tails");
-  demand(services.roles == nullptr, "roles");
+  const auto& own = internals::of(services);
+  demand(own.reports == nullptr, "reports");
+  demand(own.tails == nullptr, "tails");
+  demand(own.roles == nullptr, "roles");
 }
 
 inline void check_restarts(const role_plan::job& options) {

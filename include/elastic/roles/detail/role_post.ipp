@@ -73,9 +73,9 @@ ELASTIC_DECL void role_post::choose_ports(const std::vector<std::size_t>& slots)
 
 ELASTIC_DECL std::string role_post::places(int base_rank) {
   base_rank_ = base_rank;
-  std::vector<roles_document::worker> mine;
+  std::vector<job_roles::worker> mine;
   for (std::size_t slot = 0; slot < ports_.size(); ++slot) {
-    roles_document::worker& worker = mine.emplace_back();
+    job_roles::worker& worker = mine.emplace_back();
     worker.local_rank = static_cast<int>(slot);
     worker.rank = base_rank + worker.local_rank;
     worker.node = here_.node;
@@ -86,9 +86,9 @@ ELASTIC_DECL std::string role_post::places(int base_rank) {
 }
 
 ELASTIC_DECL void role_post::met(const std::vector<std::string>& places) {
-  std::vector<roles_document::worker> workers;
+  std::vector<job_roles::worker> workers;
   for (const std::string& text : places) {
-    std::vector<roles_document::worker> listed = parse_workers(text);
+    std::vector<job_roles::worker> listed = parse_workers(text);
     std::move(listed.begin(), listed.end(), std::back_inserter(workers));
   }
   std::sort(workers.begin(), workers.end(),
@@ -124,7 +124,7 @@ ELASTIC_DECL void role_post::stopped() {
 }
 
 ELASTIC_DECL void role_post::publish() {
-  auto workers = new_shared<std::vector<roles_document::worker>>(workers_);
+  auto workers = new_shared<std::vector<job_roles::worker>>(workers_);
   post_work(board_->strand(), [board = board_, role = role_, round = round_, workers] {
     board->set_workers(role, round, std::move(*workers));
   });

@@ -8,6 +8,7 @@
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/base/detail/executor_work.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -268,7 +269,7 @@ ELASTIC_DECL agent_services role_run::services_of(std::size_t role) {
     services.journal =
         journal_->of_role(name_of(role), node_of(role), plan_->services().time, log_);
   }
-  services.roles = make_post(role);
+  internals::of(services).roles = make_post(role);
   if (plan_->options().complete) plan_->options().complete(role, services);
   return services;
 }
@@ -440,8 +441,9 @@ ELASTIC_DECL role_plan::circumstances role_run::circumstances_of(std::size_t rol
   around.services = services_of(role);
   const auto server = servers_.find(plan_->meeting_of(role));
   around.is_beside_server = server != servers_.end();
-  if (around.is_beside_server && around.services.reports) {
-    server->second->show(plan_->run_id_of(role, around.restarts), around.services.reports);
+  const auto& reports = internals::of(around.services).reports;
+  if (around.is_beside_server && reports) {
+    server->second->show(plan_->run_id_of(role, around.restarts), reports);
   }
   add_part(around.services, "readiness", make_watch(role));
   return around;

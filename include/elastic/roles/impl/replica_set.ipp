@@ -81,13 +81,12 @@ inline task<run_result> run_replicas_once(std::unique_ptr<replica_parts> parts) 
 
 }  // namespace detail
 
-ELASTIC_DECL replica_set::replica_set(named<launch_config> config, named<agent_services> services)
+ELASTIC_DECL replica_set::replica_set(const launch_config& config, agent_services services)
     : inbox_(detail::new_shared<detail::request_inbox>()),
-      parts_(std::make_unique<detail::replica_parts>(*config, *services, inbox_)) {}
+      parts_(std::make_unique<detail::replica_parts>(config, std::move(services), inbox_)) {}
 
-ELASTIC_DECL replica_set::replica_set(named<launch_config> config)
-    : inbox_(detail::new_shared<detail::request_inbox>()),
-      parts_(std::make_unique<detail::replica_parts>(*config, agent_services(), inbox_)) {}
+ELASTIC_DECL replica_set::replica_set(const launch_config& config)
+    : replica_set(config, agent_services()) {}
 
 ELASTIC_DECL replica_set::~replica_set() {
   inbox_->push(detail::stop_by_destructor("replica_set"));
@@ -117,7 +116,7 @@ ELASTIC_DECL task<job_command::outcome> replica_set::carry_out(job_command comma
 }
 
 ELASTIC_DECL task<run_result> run_with_signals(replica_set& replicas, named<signal_plan> plan) {
-  return detail::run_signalled<run_result>(replicas, *plan, {});
+  return detail::run_signalled<run_result>(replicas, plan, {});
 }
 
 ELASTIC_DECL task<run_result> run_with_signals(replica_set& replicas) {

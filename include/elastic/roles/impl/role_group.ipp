@@ -87,22 +87,23 @@ inline task<role_group::result> run_group_once(std::unique_ptr<group_parts> part
 }
 
 ELASTIC_DECL void start_run(const asio::any_io_executor& executor, task<role_group::result> work,
-                            run_handler<role_group::result> on_end) {
-  start_uncancelled(executor, std::move(work), std::move(on_end));
+                            end_of_task<role_group::result>::handler on_end,
+                            shared_cancellation cancellation) {
+  start_run<role_group::result>(executor, std::move(work), std::move(on_end),
+                                std::move(cancellation));
 }
 
 }  // namespace detail
 
-ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<options> job)
-    : executor_(std::move(executor)),
-      inbox_(detail::new_shared<detail::request_inbox>()),
-      parts_(std::make_unique<detail::group_parts>(executor_, *job, agent_services(), inbox_)) {}
+ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, options job)
+    : role_group(std::move(executor), std::move(job), agent_services()) {}
 
-ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<options> job,
-                                    named<agent_services> services)
+ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, options job,
+                                    agent_services services)
     : executor_(std::move(executor)),
       inbox_(detail::new_shared<detail::request_inbox>()),
-      parts_(std::make_unique<detail::group_parts>(executor_, *job, *services, inbox_)) {}
+      parts_(std::make_unique<detail::group_parts>(executor_, std::move(job), std::move(services),
+                                                   inbox_)) {}
 
 ELASTIC_DECL role_group::~role_group() { inbox_->push(detail::stop_by_destructor("role_group")); }
 
@@ -125,7 +126,7 @@ ELASTIC_DECL void role_group::signal(int number) {
 }
 
 ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group, named<signal_plan> plan) {
-  return detail::run_signalled<role_group::result>(group, *plan, {});
+  return detail::run_signalled<role_group::result>(group, plan, {});
 }
 
 ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group) {

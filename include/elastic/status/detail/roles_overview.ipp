@@ -25,7 +25,7 @@ inline std::string shown_reason(std::string_view reason) {
   return printable_line(std::string(reason.substr(0, most)));
 }
 
-inline std::string place_json(const roles_document::worker& worker) {
+inline std::string place_json(const job_roles::worker& worker) {
   json_object ports;
   for (const auto& [name, port] : worker.ports) ports.add(name, port);
   json_object json;
@@ -35,10 +35,10 @@ inline std::string place_json(const roles_document::worker& worker) {
 }
 
 /// The workers, as many as there is room for.
-inline std::string places_json(const std::vector<roles_document::worker>& workers,
+inline std::string places_json(const std::vector<job_roles::worker>& workers,
                                std::size_t& room) {
   std::string text;
-  for (const roles_document::worker& worker : workers) {
+  for (const job_roles::worker& worker : workers) {
     const std::string one = place_json(worker);
     if (one.size() > room) break;
     room -= one.size();
@@ -110,7 +110,7 @@ inline std::string role_text(const viewed_roles::role& role, const job_view& vie
   return shown_reason(line);
 }
 
-inline std::string place_text(const roles_document::worker& worker) {
+inline std::string place_text(const job_roles::worker& worker) {
   std::string line = fmt::format("rank {} on {} ({})", worker.rank, worker.node, worker.address);
   for (const auto& [name, port] : worker.ports) line += fmt::format(", {} {}", name, port);
   return printable_line(line);
@@ -130,7 +130,7 @@ ELASTIC_DECL std::string overview_text(const viewed_roles& roles, const role_vie
   for (std::size_t place = 0; place < roles.roles.size(); ++place) {
     const viewed_roles::role& role = roles.roles[place];
     text += fmt::format("  {}\n", role_text(role, *views[place], width));
-    const std::vector<roles_document::worker>& workers = role.shown.workers;
+    const std::vector<job_roles::worker>& workers = role.shown.workers;
     for (std::size_t index = 0; index < std::min(workers.size(), most_places); ++index) {
       text += fmt::format("  {:{}}  {}\n", "", width, place_text(workers[index]));
     }

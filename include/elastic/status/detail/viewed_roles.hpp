@@ -14,7 +14,7 @@ namespace elastic::detail {
 struct viewed_roles {
   struct role {
     /// Its name and state, and its workers on all nodes.
-    roles_document::role shown = {};
+    job_roles::role shown = {};
     /// Why it is in its state, half a sentence.
     std::string reason = {};
     /// The settings of the role: "restart-role"; "trainer:ready".

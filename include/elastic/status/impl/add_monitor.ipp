@@ -5,6 +5,7 @@
 #include <elastic/status/add_monitor.hpp>
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/launch/detail/node_journal.hpp>
@@ -32,21 +33,21 @@ inline void measure_stores(job_monitor& monitor, const std::shared_ptr<store_met
 
 ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
                                                       const rendezvous_parameters& meeting) {
-  if (services.reports) {
-    auto monitor = std::dynamic_pointer_cast<job_monitor>(services.reports);
+  auto& links = detail::internals::of(services);
+  if (links.reports) {
+    auto monitor = std::dynamic_pointer_cast<job_monitor>(links.reports);
     if (monitor) return monitor;
-    throw error(
-        errc::invalid_argument,
-        "agent_services::reports is not a job_monitor: leave it empty, and add_monitor sets "
-        "it");
+    throw error(errc::invalid_argument,
+                "the services have reports that are not a job_monitor's: give add_monitor services "
+                "without them");
   }
   detail::add_journal(services, meeting);
   auto monitor = detail::new_shared<job_monitor>(services.time);
   services.journal->add(monitor);
   add_part(services, "monitor", monitor);
-  services.reports = monitor;
-  if (!services.meter) services.meter = detail::new_shared<detail::store_meter>();
-  detail::measure_stores(*monitor, services.meter);
+  links.reports = monitor;
+  if (!links.meter) links.meter = detail::new_shared<detail::store_meter>();
+  detail::measure_stores(*monitor, links.meter);
   return monitor;
 }
 
@@ -56,10 +57,11 @@ ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_paramet
   roles.begin(role, services.journal);
   const std::shared_ptr<job_monitor>& monitor = roles.monitor(role);
   add_part(services, "monitor", monitor);
-  services.reports = monitor;
-  services.tails = roles.tails(role);
-  services.meter = detail::new_shared<detail::store_meter>();
-  detail::measure_stores(*monitor, services.meter);
+  auto& links = detail::internals::of(services);
+  links.reports = monitor;
+  links.tails = roles.tails(role);
+  links.meter = detail::new_shared<detail::store_meter>();
+  detail::measure_stores(*monitor, links.meter);
 }
 
 }  // namespace elastic

@@ -6,6 +6,7 @@
 
 #include <elastic/agent/agent_part.hpp>
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -56,9 +57,10 @@ inline status_server::options plan_server(const launch_config& config,
     shown.token = read_status_token(options.status_token_file);
   }
   shown.monitor = add_monitor(services, config.rendezvous);
-  if (!services.tails) services.tails = new_shared<output_tails>();
+  std::shared_ptr<output_tails>& tails = internals::of(services).tails;
+  if (!tails) tails = new_shared<output_tails>();
   shown.journal = services.journal;
-  shown.tails = services.tails;
+  internals::of(shown).tails = tails;
   shown.time = services.time;
   shown.log = services.log;
   const std::string left_out = left_out_of_page(config);

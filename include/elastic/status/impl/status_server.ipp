@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
@@ -182,8 +183,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   void add_shown_jobs() {
     if (!options_.roles) {
-      jobs_.push_back(
-          {options_.monitor, [journal = options_.journal] { return journal; }, options_.tails});
+      jobs_.push_back({options_.monitor, [journal = options_.journal] { return journal; },
+                       internals::of(options_).tails});
       return;
     }
     for (std::size_t role = 0; role < options_.roles->size(); ++role) {
@@ -676,7 +677,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
 inline status_server::options checked_status_options(status_server::options options) {
   if (options.roles) {
-    if (options.journal || options.monitor || options.tails || options.roles->size() == 0) {
+    const bool has_job = options.journal || options.monitor || internals::of(options).tails;
+    if (has_job || options.roles->size() == 0) {
       throw error(errc::invalid_argument,
                   "a status server shows either roles, of which there is one or more, or a job "
                   "with a journal, a monitor and tails");

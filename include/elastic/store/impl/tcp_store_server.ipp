@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/executor_work.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -15,6 +16,7 @@
 #include <elastic/store/detail/store_meter.hpp>
 #include <elastic/store/detail/tcp_store_reactor_connection.hpp>
 #include <elastic/store/detail/tcp_store_ring_connection.hpp>
+#include <elastic/store/memory_store.hpp>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -124,13 +126,14 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
       has_newcomers_(strand_),
       disconnected_(strand_),
       tasks_(strand_) {
-  if (!options_.engine) options_.engine = new_shared<key_value_engine>();
-  if (options_.meter) {
-    options_.engine->count_by(options_.meter);
-    options_.meter->add(options_.engine);
+  engine_ = options_.table ? internals::engine_of(*options_.table) : new_shared<key_value_engine>();
+  const auto& extras = internals::of(options_);
+  if (extras.meter) {
+    engine_->count_by(extras.meter);
+    extras.meter->add(engine_);
   }
   if (!options_.time) options_.time = new_shared<system_time>();
-  accounts_.all = new_shared<tcp_store_budget>(options_.bounds.clients_bytes);
+  accounts_.all = new_shared<tcp_store_budget>(extras.bounds.clients_bytes);
   // Newcomers may use half of the descriptors at most.
   accounts_.newcomers = new_shared<tcp_store_newcomers>(
       options_.time, std::min(limits::store_newcomers, most_connections() / 2),
@@ -144,7 +147,8 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
 
 ELASTIC_DECL void tcp_store_server_core::start() {
   const auto self = shared_from_this();
-  if (options_.extension) tasks_.spawn(run_and_log(self, options_.extension->run()));
+  const auto& extension = internals::of(options_).extension;
+  if (extension) tasks_.spawn(run_and_log(self, extension->run()));
   tasks_.spawn(run_and_log(self, end_late_newcomers()));
   lend_descriptors();
   for (acceptor& listening : acceptors_) tasks_.spawn(run_and_log(self, accept_all(listening)));
@@ -317,10 +321,11 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
                                            const std::string& complaint) {
     if (const auto self = weak.lock()) self->on_connection_gone(connection, complaint);
   };
+  const auto& extras = internals::of(options_);
   if (ring_) {
-    return new_shared<tcp_store_ring_connection>(fd, ring_, strand_, options_.engine,
-                                                 options_.bounds, options_.legacy_dialect,
-                                                 accounts_, std::move(on_gone));
+    return new_shared<tcp_store_ring_connection>(fd, ring_, strand_, engine_, extras.bounds,
+                                                 extras.legacy_dialect, accounts_,
+                                                 std::move(on_gone));
   }
   tcp_store_reactor_connection::socket peer(strand_);
   asio_error_code failure;
@@ -333,8 +338,8 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
   }
   peer.non_blocking(true, failure);
   return new_shared<tcp_store_reactor_connection>(
-      std::move(peer), std::span<char>(scratch_.get(), scratch_bytes), options_.engine,
-      options_.bounds, options_.legacy_dialect, accounts_, std::move(on_gone));
+      std::move(peer), std::span<char>(scratch_.get(), scratch_bytes), engine_, extras.bounds,
+      extras.legacy_dialect, accounts_, std::move(on_gone));
 }
 
 ELASTIC_DECL void tcp_store_server_core::serve(
@@ -342,7 +347,7 @@ ELASTIC_DECL void tcp_store_server_core::serve(
   if (!connection) return;
   connections_.emplace(connection.get(), numbered_connection{++last_connection_, connection});
   connected_.set(connections_.size());
-  connection->start(options_.extension, options_.secret);
+  connection->start(internals::of(options_).extension, options_.secret);
 }
 
 ELASTIC_DECL task<void> tcp_store_server_core::end_late_newcomers() {
@@ -448,6 +453,10 @@ ELASTIC_DECL elastic::endpoint tcp_store_server::endpoint() const { return core_
 
 ELASTIC_DECL std::shared_ptr<detail::key_value_engine> tcp_store_server::engine() const {
   return core_->engine();
+}
+
+ELASTIC_DECL std::shared_ptr<memory_store> tcp_store_server::table() const {
+  return detail::internals::make<memory_store>(core_->engine());
 }
 
 ELASTIC_DECL std::size_t tcp_store_server::connections() const { return core_->connections(); }

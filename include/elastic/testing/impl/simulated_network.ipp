@@ -4,6 +4,7 @@
 
 #include <elastic/testing/simulated_network.hpp>
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/store/detail/store_keys.hpp>
@@ -20,7 +21,9 @@ namespace elastic::testing {
 class simulated_network::far_store final : public store {
  public:
   far_store(simulated_network& network, int node)
-      : at_(network), node_(node), inner_(network.engine_) {}
+      : at_(network),
+        node_(node),
+        inner_(elastic::detail::internals::make<memory_store>(network.engine_)) {}
 
   task<void> set(std::string key, std::string value) override {
     std::function<bool()> act = [engine = at_.engine_, wire = elastic::detail::store_wire_key(key),
@@ -33,7 +36,7 @@ class simulated_network::far_store final : public store {
   }
   task<std::string> get(std::string key) override {
     co_await at_.pass(node_);
-    std::string value = co_await inner_.get(std::move(key));
+    std::string value = co_await inner_->get(std::move(key));
     co_await at_.pass(node_);
     co_return value;
   }
@@ -56,7 +59,7 @@ class simulated_network::far_store final : public store {
   }
   task<void> wait(key_list keys) override {
     co_await at_.pass(node_);
-    co_await inner_.wait(std::move(keys));
+    co_await inner_->wait(std::move(keys));
     co_await at_.pass(node_);
   }
   task<bool> check(key_list keys) override {
@@ -76,25 +79,25 @@ class simulated_network::far_store final : public store {
   }
   task<void> append(std::string key, std::string value) override {
     co_await at_.pass(node_);
-    co_await inner_.append(std::move(key), std::move(value));
+    co_await inner_->append(std::move(key), std::move(value));
     co_await at_.pass(node_);
   }
   task<std::vector<std::string>> multi_get(key_list keys) override {
     co_await at_.pass(node_);
-    std::vector<std::string> values = co_await inner_.multi_get(std::move(keys));
+    std::vector<std::string> values = co_await inner_->multi_get(std::move(keys));
     co_await at_.pass(node_);
     co_return values;
   }
   task<void> multi_set(key_value_list pairs) override {
     co_await at_.pass(node_);
-    co_await inner_.multi_set(std::move(pairs));
+    co_await inner_->multi_set(std::move(pairs));
     co_await at_.pass(node_);
   }
 
  private:
   simulated_network& at_;
   int node_;
-  memory_store inner_;
+  std::shared_ptr<memory_store> inner_;
 };
 
 // ---- the keys of a node -------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 #include <elastic/torch/torch_rendezvous.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/task.hpp>
@@ -149,7 +150,7 @@ inline task<std::shared_ptr<rendezvous_handler>> meet_as_torch(
   }
   if (options.host) {
     engine = options.host->engine();
-    options.agents = new_shared<memory_store>(engine);
+    options.agents = detail::internals::make<memory_store>(engine);
     options.dialect = *dialect;
   } else {
     const std::shared_ptr<tcp_store> client =

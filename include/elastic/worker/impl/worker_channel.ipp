@@ -9,6 +9,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
+#include <elastic/contract/detail/roles_document.hpp>
 #include <elastic/control/detail/control_message.hpp>
 
 #include <fcntl.h>
@@ -237,7 +238,7 @@ inline std::string roles_file_text(const std::string& path) {
 
 }  // namespace detail
 
-ELASTIC_DECL std::optional<worker_channel::job_roles> worker_channel::roles() const {
+ELASTIC_DECL std::optional<job_roles> worker_channel::roles() const {
   if (roles_file_.empty()) return std::nullopt;
   return detail::parse_roles(detail::roles_file_text(roles_file_));
 }
@@ -246,7 +247,7 @@ ELASTIC_DECL void worker_channel::await_roles(std::int64_t revision) {
   say(worker_messages::await_roles{std::max<std::int64_t>(revision, 0)});
 }
 
-ELASTIC_DECL std::optional<worker_channel::job_roles> worker_channel::next_roles(
+ELASTIC_DECL std::optional<job_roles> worker_channel::next_roles(
     std::int64_t revision, std::chrono::milliseconds longest) {
   if (roles_file_.empty()) return std::nullopt;
   const time_point deadline = system_time().now() + longest;

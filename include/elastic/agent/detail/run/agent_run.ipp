@@ -11,6 +11,7 @@
 #include <elastic/agent/detail/workers/program_environment.hpp>
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/base/detail/endless.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/keep_result.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/quantity.hpp>
@@ -479,7 +480,8 @@ ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
                             spec_.name_of("on_failure")));
   }
   place_source places;
-  if (services_.roles) {
+  const std::shared_ptr<role_link> roles = internals::of(services_).roles;
+  if (roles) {
     places = [this](const round_agreement& agreed) { return places_in(agreed); };
   }
   task<round_agreement> agreeing =
@@ -487,7 +489,7 @@ ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
   const round_agreement agreement = co_await std::move(agreeing);
   attempt_->round.master = agreement.master;
   if (agreement.epoch) attempt_->epoch = epochs_.take(*agreement.epoch, attempt_->round);
-  if (services_.roles) services_.roles->met(agreement.places);
+  if (roles) roles->met(agreement.places);
   co_await parts_->agree(attempt_->round, agreement.ranks);
   co_return agreement.ranks;
 }
@@ -502,8 +504,9 @@ ELASTIC_DECL std::string agent_run::places_in(const round_agreement& agreed) {
   for (std::size_t slot = 0; slot < static_cast<std::size_t>(spec_.nproc_per_node); ++slot) {
     if (!keeps || !group_.survivors().is_ready(slot)) fresh.push_back(slot);
   }
-  services_.roles->choose_ports(fresh);
-  return places = services_.roles->places(agreed.ranks.base_rank);
+  const std::shared_ptr<role_link>& roles = internals::of(services_).roles;
+  roles->choose_ports(fresh);
+  return places = roles->places(agreed.ranks.base_rank);
 }
 
 // ---- epochs: workers that outlive a round -----------------------------------------------------

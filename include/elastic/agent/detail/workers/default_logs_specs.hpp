@@ -7,7 +7,7 @@
 #include <elastic/agent/logs_specs.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/contract/stream_selection.hpp>
-#include <elastic/process/detail/line_head.hpp>
+#include <elastic/process/line_head.hpp>
 #include <elastic/process/log_file.hpp>
 
 #include <memory>

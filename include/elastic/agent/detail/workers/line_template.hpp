@@ -4,7 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/process/detail/line_head.hpp>
+#include <elastic/process/line_head.hpp>
 
 #include <string>
 #include <string_view>

@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic::detail {
+namespace elastic {
 
 /// The prefix of each line of a process's output. It may contain the time and the process id, which
 /// are known only when the process runs. Converts implicitly from text.
@@ -49,6 +49,8 @@ class line_head {
   std::vector<piece> pieces_;
 };
 
+namespace detail {
+
 /// "2026-11-20T14:03:21.042Z": a time of day as in logs, in UTC.
 inline std::string time_text(wall_time moment) {
   const auto whole = std::chrono::floor<std::chrono::seconds>(moment);
@@ -60,6 +62,8 @@ inline std::string time_text(wall_time moment) {
                      utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
                      milliseconds.count());
 }
+
+}  // namespace detail
 
 inline line_head& line_head::add_text(std::string_view text) {
   if (text.empty()) return *this;
@@ -90,11 +94,11 @@ inline std::string line_head::text(pid_t pid, wall_time moment) const {
   for (const piece& part : pieces_) {
     switch (part.what) {
       case piece::kind::text: whole += part.text; break;
-      case piece::kind::time: whole += time_text(moment); break;
+      case piece::kind::time: whole += detail::time_text(moment); break;
       case piece::kind::pid: whole += std::to_string(pid); break;
     }
   }
   return whole;
 }
 
-}  // namespace elastic::detail
+}  // namespace elastic
