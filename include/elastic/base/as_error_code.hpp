@@ -63,11 +63,7 @@ struct error_code_initiation : Initiation {
 
 }  // namespace elastic
 
-#if defined(ELASTIC_USE_BOOST_ASIO)
-namespace boost::asio {
-#else
-namespace asio {
-#endif
+namespace ELASTIC_ASIO_NAMESPACE {
 
 template <class CompletionToken, class... Result>
 struct async_result<elastic::error_code_token<CompletionToken>,
@@ -93,7 +89,7 @@ struct associator<Associator, elastic::detail::error_code_handler<Handler>, Othe
   }
 };
 
-}  // namespace asio
+}  // namespace ELASTIC_ASIO_NAMESPACE
 
 #if defined(ELASTIC_HEADER_ONLY)
 #include <elastic/base/impl/as_error_code.ipp>

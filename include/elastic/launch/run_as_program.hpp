@@ -36,8 +36,8 @@ class program_run {
   /// Errors: those of `program_options::complete`; `errc::invalid_argument` for a signal_plan that
   /// `validate` refuses, a token file without an address, and a trace or a status address without
   /// `add_status`.
-  ELASTIC_DECL program_run(const launch_config& config, const program_options& options,
-                           agent_services services);
+  ELASTIC_DECL program_run(named<launch_config> config, named<program_options> options,
+                           named<agent_services> services);
 
   /// The services for the agent: those given to the constructor, as `program_options::complete`
   /// left them.

@@ -42,13 +42,16 @@
 #error "elastic needs Asio's coroutines: compile as C++20; for clang define ASIO_HAS_CO_AWAIT=1"
 #endif
 
+// For what has to be specialized there.
+#if defined(ELASTIC_USE_BOOST_ASIO)
+#define ELASTIC_ASIO_NAMESPACE boost::asio
+#else
+#define ELASTIC_ASIO_NAMESPACE asio
+#endif
+
 namespace elastic {
 
-#if defined(ELASTIC_USE_BOOST_ASIO)
-namespace asio = boost::asio;
-#else
-namespace asio = ::asio;
-#endif
+namespace asio = ::ELASTIC_ASIO_NAMESPACE;
 
 namespace detail {
 

@@ -88,9 +88,9 @@ inline task<run_result> run_planned(std::shared_ptr<const program_plan> plan,
 
 }  // namespace detail
 
-ELASTIC_DECL program_run::program_run(const launch_config& config, const program_options& options,
-                                      agent_services services)
-    : plan_(detail::plan_program(config, options, std::move(services))) {}
+ELASTIC_DECL program_run::program_run(named<launch_config> config, named<program_options> options,
+                                      named<agent_services> services)
+    : plan_(detail::plan_program(config, options, services)) {}
 
 ELASTIC_DECL const agent_services& program_run::services() const { return plan_->services; }
 
