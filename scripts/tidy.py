@@ -439,6 +439,27 @@ def module_targets():
             for module, layers in OPT_IN_LAYERS.items()]
 
 
+def check_public_members(tree):
+    """The data members of public structs have public types. What other parts of the library set is
+    private, behind detail::internals."""
+    for name, lines in tree.headers().items():
+        if "/detail/" in name:
+            continue
+        access = {}
+        for number, line in enumerate(lines, 1):
+            code = code_of(line)
+            indent = len(code) - len(code.lstrip())
+            if found := re.match(r" *(?:class|struct) \w+[^;]*\{$", code):
+                access[indent + 2] = "class" not in found[0]
+            elif found := re.match(r" *(public|private|protected):", code):
+                access[indent + 1] = found[1] == "public"
+            elif code.strip() in ("};", "}"):
+                access = {depth: it for depth, it in access.items() if depth <= indent}
+            elif (re.match(r" *[^()]*\bdetail::[^()]*\w( = [^(]*)?;$", code) and access and
+                  all(access.values()) and "friend" not in code):
+                yield "include/" + name, number, "a public member has a type of detail"
+
+
 def check_modules(tree):
     """Each opt-in module has an umbrella, and a CMake target that links those that it includes."""
     for module in OPT_IN_LAYERS:
@@ -660,9 +681,9 @@ def check_table_of_layers(tree):
 
 
 CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions,
-          check_self_contained, check_pairs, check_modules, check_banned, check_awaited_conditions,
-          check_awaited_choices, check_debris, check_links, check_python, check_rules,
-          check_table_of_layers]
+          check_self_contained, check_pairs, check_public_members, check_modules, check_banned,
+          check_awaited_conditions, check_awaited_choices, check_debris, check_links, check_python,
+          check_rules, check_table_of_layers]
 
 
 def findings(root):
@@ -789,6 +810,8 @@ VIOLATIONS = [
     ("include/elastic/process/impl/child.ipp", "wall_clock clock;\n", "uses type wall_clock"),
     ("include/elastic/process/impl/child.ipp", "} catch (const failure&) {\n",
      "uses type failure"),
+    (CHILD, "struct options {\n  std::shared_ptr<detail::ring> ring = {};\n};\n",
+     "a public member has a type of detail"),
     (PAGE, "[x](gone.md)\n", "gone.md leads nowhere"),
     (PAGE, "[x](#gone)\n", "#gone leads to no heading"),
     (PAGE, "```python\nfor step in steps:\n        one()\n    two()\n```\n", "this is no Python"),

@@ -6,6 +6,7 @@
 // only if its workers did.
 
 #include <elastic/agent/local_agent.hpp>
+#include <elastic/base/detail/internals.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
@@ -144,7 +145,7 @@ struct job {
     if (way_of_start == way::plain) {
       pidfd_launcher::options options;
       options.parent = context.get_executor();
-      services.launcher = std::make_shared<pidfd_launcher>(context.get_executor(), options,
+      services.launcher = detail::internals::make<pidfd_launcher>(context.get_executor(), options,
                                                            counting_calls());
     } else {
       guarded_launcher::options options;
@@ -152,7 +153,8 @@ struct job {
       options.unguarded.parent = context.get_executor();
       options.log = services.log;
       services.launcher =
-          std::make_shared<guarded_launcher>(context.get_executor(), options, counting_calls());
+          detail::internals::make<guarded_launcher>(context.get_executor(), options,
+                                                    counting_calls());
     }
     bool has_ended = false;
     bool has_succeeded = false;

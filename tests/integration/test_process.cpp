@@ -3,6 +3,7 @@
 
 // Real processes: each test leaves no process, no zombie and no descriptor behind.
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/file/file_rendezvous.hpp>
 #include <elastic/functions.hpp>
 #include <elastic/nodes/detail/rendezvous_message.hpp>
@@ -750,7 +751,8 @@ CO_TEST("process: every step of a start can fail, and says which it was",
     step.arrange(calls);
     pidfd_launcher::options options;
     options.parent = executor;
-    pidfd_launcher launcher(executor, options, calls);
+    const auto made = detail::internals::make<pidfd_launcher>(executor, options, calls);
+    pidfd_launcher& launcher = *made;
     process_spec spec = remains.puppet("hang");
     spec.directory = "/";
     spec.stderr_fd = 1;  // needs every way of arranging streams
@@ -769,7 +771,9 @@ CO_TEST("process: closes descriptors one by one if close_range is refused",
   const leftovers remains(executor);
   detail::syscalls calls = detail::real_syscalls;
   calls.close_range = [](unsigned, unsigned) ELASTIC_RUNS_IN_CHILD { return refused(); };
-  pidfd_launcher launcher(executor, {}, calls);
+  const auto made =
+      detail::internals::make<pidfd_launcher>(executor, pidfd_launcher::options(), calls);
+  pidfd_launcher& launcher = *made;
   std::vector<detail::unique_fd> many;
   for (int i = 0; i < 300; ++i) many.emplace_back(::open("/dev/null", O_RDONLY));
   const std::string text = co_await output_of(launcher, remains.puppet("fds"));
@@ -786,7 +790,9 @@ CO_TEST("process: signals reach the whole group on kernels that cannot do it by 
     errno = EINVAL;
     return -1;
   };
-  pidfd_launcher launcher(executor, {}, calls);
+  const auto made =
+      detail::internals::make<pidfd_launcher>(executor, pidfd_launcher::options(), calls);
+  pidfd_launcher& launcher = *made;
   output_pipe pipe;
   process_spec spec = remains.puppet("fork plain line ready hang");
   spec.stdout_fd = pipe.write.get();
@@ -814,7 +820,9 @@ CO_TEST("process: waiting goes on when a signal interrupts it", "[integration][p
     }
     return ::waitid(type, id, info, options);
   };
-  pidfd_launcher launcher(executor, {}, calls);
+  const auto made =
+      detail::internals::make<pidfd_launcher>(executor, pidfd_launcher::options(), calls);
+  pidfd_launcher& launcher = *made;
   const exit_status status = co_await run_to_end(launcher, remains.puppet("exit 9"));
   CHECK(status.code() == 9);
   CHECK(interruptions >= 4);

@@ -138,9 +138,6 @@ class worker_group {
   /// `start`.
   ELASTIC_DECL void attach(std::shared_ptr<agent_part> part);
 
-  /// Replaces all guests by those of an agent. Call this before `start`.
-  ELASTIC_DECL void attach(std::shared_ptr<detail::agent_parts> parts);
-
   /// From now on the workers are replicas: they form no world, and the end of one does not affect
   /// the others. Instead, `call`, which must not throw, is called with it. Call this before
   /// `start`; its round and ranks then only number the replicas in their role.
@@ -215,9 +212,6 @@ class worker_group {
   ///
   /// Cancellation: all types; nothing else ends this during an epoch.
   ELASTIC_DECL task<void> answer_questions() &;
-
-  /// The state of the workers that can rejoin.
-  const detail::survivors& survivors() const { return survivors_; }
 
   /// The processes that `start` will start, as far as they are known before a round; empty if the
   /// workers run a function.
@@ -335,6 +329,11 @@ class worker_group {
   ELASTIC_DECL void forgive_oom_kill();
 
  private:
+  friend detail::internals;
+
+  /// Replaces all guests by those of an agent, before `start`.
+  ELASTIC_DECL void attach(std::shared_ptr<detail::agent_parts> parts);
+
   struct completed {};
   ELASTIC_DECL worker_group(completed, asio::any_io_executor strand, worker_spec spec,
                             const agent_services& services, log_layout& layout);

@@ -11,6 +11,7 @@
 namespace elastic {
 
 namespace detail {
+struct internals;
 
 struct job_secret_state;
 
@@ -40,8 +41,6 @@ class job_secret {
   /// Errors: `errc::invalid_argument`, naming the file and what is wrong with it.
   ELASTIC_DECL static job_secret read(const std::string& path);
 
-  const detail::job_secret_state& state() const { return *state_; }
-
   /// A proof that the author of a text has the secret: 64 hexadecimal digits.
   std::string sign(std::string_view text) const { return detail::proof_of(*state_, text); }
 
@@ -49,6 +48,8 @@ class job_secret {
   ELASTIC_DECL bool is_signed(std::string_view text, std::string_view proof) const;
 
  private:
+  friend detail::internals;
+
   std::shared_ptr<const detail::job_secret_state> state_;
 };
 

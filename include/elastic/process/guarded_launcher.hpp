@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
@@ -47,10 +48,9 @@ class guarded_launcher final : public process_launcher {
     logger log = {};
   };
 
-  /// Processes are awaited on `executor`. `calls` must outlive the launcher and its processes.
+  /// Processes are awaited on `executor`.
   ELASTIC_DECL explicit guarded_launcher(asio::any_io_executor executor);
-  ELASTIC_DECL guarded_launcher(asio::any_io_executor executor, options settings,
-                                const detail::syscalls& calls = detail::real_syscalls);
+  ELASTIC_DECL guarded_launcher(asio::any_io_executor executor, options settings);
 
   /// Errors, besides those of the interface: `errc::start_failed` if a guard is required but not
   /// possible, naming the files that were tried, or if the file in the options cannot be executed
@@ -60,6 +60,12 @@ class guarded_launcher final : public process_launcher {
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:
+  friend detail::internals;
+
+  /// @param calls  must outlive the launcher and its processes
+  ELASTIC_DECL guarded_launcher(asio::any_io_executor executor, options settings,
+                                const detail::syscalls& calls);
+
   struct started_guard {
     detail::unique_fd socket;
     detail::unique_fd pidfd;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/process/detail/syscalls.hpp>
@@ -50,11 +51,6 @@ class log_file {
     friend bool operator==(const rotation&, const rotation&) = default;
   };
 
-  /// Takes ownership of an empty file that is open for appending; `path` is its name. If it
-  /// `may_hang`, it is closed on a thread.
-  ELASTIC_DECL explicit log_file(detail::unique_fd file, std::string path = {});
-  ELASTIC_DECL log_file(detail::unique_fd file, std::string path, rotation bounds,
-                        bool may_hang = false);
   log_file(const log_file&) = delete;
   log_file& operator=(const log_file&) = delete;
   ELASTIC_DECL ~log_file();
@@ -63,9 +59,8 @@ class log_file {
   /// it is first written.
   /// Errors: `errc::file_access`, naming the path.
   ELASTIC_DECL static std::shared_ptr<log_file> open(const std::string& path);
-  ELASTIC_DECL static std::shared_ptr<log_file> open(
-      const std::string& path, rotation bounds,
-      const detail::syscalls& calls = detail::real_syscalls, bool may_hang = false);
+  ELASTIC_DECL static std::shared_ptr<log_file> open(const std::string& path, rotation bounds,
+                                                     bool may_hang = false);
 
   /// Appends all of `bytes`, waiting for the file system. Errors: none; see above.
   ELASTIC_DECL void write(std::string_view bytes, const logger& log);
@@ -80,6 +75,16 @@ class log_file {
   const std::string& path() const { return path_; }
 
  private:
+  friend detail::internals;
+
+  /// Takes ownership of an empty file that is open for appending; `path` is its name. If it
+  /// `may_hang`, it is closed on a thread.
+  ELASTIC_DECL log_file(detail::unique_fd file, std::string path, rotation bounds, bool may_hang);
+
+  /// Opens it by these calls.
+  ELASTIC_DECL static std::shared_ptr<log_file> open(const std::string& path, rotation bounds,
+                                                     const detail::syscalls& calls, bool may_hang);
+
   /// How many of the bytes belong in the current file, and whether it is full after them.
   struct portion {
     std::size_t size;

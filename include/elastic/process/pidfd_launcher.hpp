@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/process/child.hpp>
 #include <elastic/process/detail/spawn.hpp>
@@ -46,13 +47,19 @@ class pidfd_launcher final : public process_launcher {
     std::optional<std::uint64_t> open_files = {};
   };
 
-  /// Processes are awaited on `executor`. `calls` must outlive the launcher and its processes.
+  /// Processes are awaited on `executor`.
   ELASTIC_DECL explicit pidfd_launcher(asio::any_io_executor executor);
-  ELASTIC_DECL pidfd_launcher(asio::any_io_executor executor, options settings,
-                              const detail::syscalls& calls = detail::real_syscalls);
+  ELASTIC_DECL pidfd_launcher(asio::any_io_executor executor, options settings);
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:
+  friend detail::internals;
+  friend class guarded_launcher;
+
+  /// @param calls  must outlive the launcher and its processes
+  ELASTIC_DECL pidfd_launcher(asio::any_io_executor executor, options settings,
+                              const detail::syscalls& calls);
+
   ELASTIC_DECL task<std::unique_ptr<child>> start_on_parent(process_spec spec, std::string path);
   ELASTIC_DECL std::unique_ptr<child> start(const process_spec& spec, const std::string& path);
 

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/process/detail/tee.hpp>
@@ -50,7 +51,9 @@ class tee_file {
   tee_file() : file_(::memfd_create("log", MFD_CLOEXEC)) {}
 
   std::shared_ptr<log_file> writer() const {
-    return std::make_shared<log_file>(detail::unique_fd(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 3)));
+    return detail::internals::make<log_file>(
+        detail::unique_fd(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 3)), "", log_file::rotation(),
+        false);
   }
   std::string text() const {
     std::string content(static_cast<std::size_t>(::lseek(file_.get(), 0, SEEK_END)), '\0');
@@ -372,8 +375,9 @@ class stalled_file {
     while (::write(write.get(), block.data(), block.size()) > 0) {
     }
     ::fcntl(write.get(), F_SETFL, 0);
-    file = std::make_shared<log_file>(detail::unique_fd(::fcntl(write.get(), F_DUPFD_CLOEXEC, 3)),
-                                      "stalled.log", log_file::rotation(), true);
+    file = detail::internals::make<log_file>(
+        detail::unique_fd(::fcntl(write.get(), F_DUPFD_CLOEXEC, 3)), "stalled.log",
+        log_file::rotation(), true);
   }
 
   /// Reads until so many bytes came at the end of what filled it.

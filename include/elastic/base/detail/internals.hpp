@@ -22,10 +22,34 @@ struct internals {
     return std::shared_ptr<T>(new T(std::forward<Arguments>(arguments)...));
   }
 
+  /// A log file, opened by other system calls.
+  template <class File, class... Arguments>
+  static auto open(Arguments&&... arguments) {
+    return File::open(std::forward<Arguments>(arguments)...);
+  }
+
   /// The table of a memory_store, or of a server of stores.
   template <class Store>
   static auto engine_of(const Store& owner) {
     return owner.engine();
+  }
+
+  /// The keys of a job_secret.
+  template <class Secret>
+  static const auto& state_of(const Secret& secret) {
+    return *secret.state_;
+  }
+
+  /// The workers of a worker_group that outlive an attempt.
+  template <class Group>
+  static const auto& survivors_of(const Group& group) {
+    return group.survivors_;
+  }
+
+  /// Replaces all guests of a worker_group by those of an agent, before it starts.
+  template <class Group, class Parts>
+  static void attach(Group& group, Parts parts) {
+    group.attach(std::move(parts));
   }
 };
 

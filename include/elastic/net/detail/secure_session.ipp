@@ -4,6 +4,7 @@
 
 #include <elastic/net/detail/secure_session.hpp>
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -191,8 +192,11 @@ struct secure_session::engine {
   };
 
   engine(const job_secret& secret, session_role role)
-      : connection(::SSL_new(role == session_role::client ? secret.state().client.get()
-                                                          : secret.state().server.get())) {
+      : engine(internals::state_of(secret), role) {}
+
+  engine(const job_secret_state& keys, session_role role)
+      : connection(::SSL_new(role == session_role::client ? keys.client.get()
+                                                          : keys.server.get())) {
     BIO* input = ::BIO_new(::BIO_s_mem());
     BIO* out = ::BIO_new(::BIO_s_mem());
     if (connection == nullptr || input == nullptr || out == nullptr) {

@@ -88,6 +88,9 @@ inline task<guard_greeting> meet_guard(asio::posix::stream_descriptor& socket, i
 ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor)
     : guarded_launcher(std::move(executor), options()) {}
 
+ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor, options settings)
+    : guarded_launcher(std::move(executor), std::move(settings), detail::real_syscalls) {}
+
 ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor, options settings,
                                                 const detail::syscalls& calls)
     : executor_(std::move(executor)),

@@ -35,9 +35,6 @@ ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& ca
 
 }  // namespace detail
 
-ELASTIC_DECL log_file::log_file(detail::unique_fd file, std::string path)
-    : log_file(std::move(file), std::move(path), rotation()) {}
-
 ELASTIC_DECL log_file::log_file(detail::unique_fd file, std::string path, rotation bounds,
                                 bool may_hang)
     : file_(std::move(file)), path_(std::move(path)), may_hang_(may_hang), rotation_(bounds) {}
@@ -51,11 +48,16 @@ ELASTIC_DECL std::shared_ptr<log_file> log_file::open(const std::string& path) {
 }
 
 ELASTIC_DECL std::shared_ptr<log_file> log_file::open(const std::string& path, rotation bounds,
+                                                      bool may_hang) {
+  return open(path, bounds, detail::real_syscalls, may_hang);
+}
+
+ELASTIC_DECL std::shared_ptr<log_file> log_file::open(const std::string& path, rotation bounds,
                                                       const detail::syscalls& calls,
                                                       bool may_hang) {
   detail::unique_fd file;
   if (!may_hang) file = detail::open_log_file(path, calls);
-  auto made = detail::new_shared<log_file>(std::move(file), path, bounds, may_hang);
+  auto made = detail::internals::make<log_file>(std::move(file), path, bounds, may_hang);
   if (may_hang) made->opens_by_ = &calls;
   return made;
 }

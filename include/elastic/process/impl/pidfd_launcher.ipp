@@ -19,6 +19,9 @@ namespace elastic {
 ELASTIC_DECL pidfd_launcher::pidfd_launcher(asio::any_io_executor executor)
     : pidfd_launcher(std::move(executor), options()) {}
 
+ELASTIC_DECL pidfd_launcher::pidfd_launcher(asio::any_io_executor executor, options settings)
+    : pidfd_launcher(std::move(executor), std::move(settings), detail::real_syscalls) {}
+
 ELASTIC_DECL pidfd_launcher::pidfd_launcher(asio::any_io_executor executor, options settings,
                                             const detail::syscalls& calls)
     : executor_(std::move(executor)), options_(std::move(settings)), calls_(calls) {}

@@ -5,6 +5,7 @@
 #include <elastic/process/stdio.hpp>
 
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/process/detail/limit_reached.hpp>
 
@@ -57,7 +58,7 @@ ELASTIC_DECL opened_stream open_stream(const output_plan& plan, const syscalls& 
       break;
     case output_plan::how::copy: {
       if (!plan.file.empty()) {
-        stream.file = log_file::open(plan.file, plan.rotation, calls, file_may_hang);
+        stream.file = internals::open<log_file>(plan.file, plan.rotation, calls, file_may_hang);
       }
       pipe_ends pipe = open_pipe(calls);
       stream.pipe = std::move(pipe.read);

@@ -5,6 +5,7 @@
 #include <elastic/agent/detail/rounds/epoch_record.hpp>
 
 #include <elastic/agent/failure_report.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/telemetry/job_event.hpp>
 
@@ -26,8 +27,8 @@ ELASTIC_DECL epoch_record::epoch_record(const worker_spec& spec, worker_group& g
       log_(log) {}
 
 ELASTIC_DECL std::optional<node_epoch> epoch_record::last() {
-  if (!group_.survivors().is_on()) return std::nullopt;
-  last_.survivors = group_.survivors().ready();
+  if (!internals::survivors_of(group_).is_on()) return std::nullopt;
+  last_.survivors = internals::survivors_of(group_).ready();
   return last_;
 }
 

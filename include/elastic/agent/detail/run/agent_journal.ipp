@@ -5,6 +5,7 @@
 #include <elastic/agent/detail/run/agent_journal.hpp>
 
 #include <elastic/agent/run_result.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/limits.hpp>
 
 #include <unistd.h>
@@ -68,7 +69,7 @@ ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string back
   event.role = spec_.role;
   event.local_world_size = spec_.nproc_per_node;
   event.max_restarts = spec_.max_restarts;
-  if (group_.survivors().is_on()) event.state = replace_name;
+  if (internals::survivors_of(group_).is_on()) event.state = replace_name;
   event.pid = ::getpid();
   if (std::string host = host_name(); host != node()) event.host = std::move(host);
   journal_.record(std::move(event));

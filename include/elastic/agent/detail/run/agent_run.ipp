@@ -115,9 +115,9 @@ ELASTIC_DECL void agent_run::pause(const std::shared_ptr<pending_command>& pendi
 
 /// Whether workers are leaving an epoch or wait for the next one.
 ELASTIC_DECL bool agent_run::is_between_epochs() const {
-  if (!group_.survivors().is_on() || group_.running() == 0) return false;
+  if (!kept_workers().is_on() || group_.running() == 0) return false;
   const rendezvous_change* const change = round_end();
-  return group_.survivors().ready() > 0 || (change && !ends_all(*change));
+  return kept_workers().ready() > 0 || (change && !ends_all(*change));
 }
 
 /// Whether a change pauses the whole job. A pause without checkpoints comes from a node that
@@ -242,12 +242,12 @@ ELASTIC_DECL task<void> agent_run::kill_at_fence() {
     started_.reset();
     co_await race(rendezvous_->wait_for_fence(), started_.wait());
     if (started_.is_set()) continue;
-    if (group_.running() > 0 && !group_.survivors().are_apart()) {
+    if (group_.running() > 0 && !kept_workers().are_apart()) {
       log_.error("killing the workers: other nodes may continue without this one");
       journal_.note(job_event::type::fence_reached, "other nodes may continue without this one");
     }
     // Workers that have left their epoch disturb no other node.
-    if (!group_.survivors().are_apart()) group_.kill();
+    if (!kept_workers().are_apart()) group_.kill();
     fenced_.set();
   }
 }
@@ -473,7 +473,7 @@ ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
   role.local_world_size = spec_.nproc_per_node;
   role.is_same_everywhere =
       find_variable(spec_.environment, "TORCH_ELASTIC_WORKER_IDENTICAL") == "1";
-  if (group_.survivors().is_on() && backend_ == "static" && attempt_->round.group_world_size > 1) {
+  if (kept_workers().is_on() && backend_ == "static" && attempt_->round.group_world_size > 1) {
     throw error(errc::invalid_argument,
                 fmt::format("{} replace: several nodes of the static rendezvous have one store "
                             "for all rounds; use the backend c10d",
@@ -502,7 +502,7 @@ ELASTIC_DECL std::string agent_run::places_in(const round_agreement& agreed) {
   std::vector<std::size_t> fresh;
   const bool keeps = agreed.epoch && agreed.epoch->keeps_survivors;
   for (std::size_t slot = 0; slot < static_cast<std::size_t>(spec_.nproc_per_node); ++slot) {
-    if (!keeps || !group_.survivors().is_ready(slot)) fresh.push_back(slot);
+    if (!keeps || !kept_workers().is_ready(slot)) fresh.push_back(slot);
   }
   const std::shared_ptr<role_link>& roles = internals::of(services_).roles;
   roles->choose_ports(fresh);
@@ -516,7 +516,7 @@ ELASTIC_DECL std::string agent_run::places_in(const round_agreement& agreed) {
 ELASTIC_DECL task<void> agent_run::end_epoch() {
   const rendezvous_change& change = *attempt_->change;
   std::optional<std::string> obstacle;
-  if (!group_.reports().bad_node && group_.survivors().is_on()) {
+  if (!group_.reports().bad_node && kept_workers().is_on()) {
     task<std::string> leaving = group_.leave_epoch(ends_all(change), change.grace);
     co_await stop_.run_until_requested(keep_result(std::move(leaving), obstacle));
     if (stop_.is_requested() || (obstacle && obstacle->empty())) co_return;
@@ -528,7 +528,7 @@ ELASTIC_DECL task<void> agent_run::end_epoch() {
 /// Whether a failure leads to a replacement, as far as this node knows.
 ELASTIC_DECL bool agent_run::may_replace(const restart_ledger::decision& decision,
                                          std::size_t failed) const {
-  if (!decision.restart || !group_.survivors().is_on() || group_.workers().empty()) return false;
+  if (!decision.restart || !kept_workers().is_on() || group_.workers().empty()) return false;
   const auto world = static_cast<std::size_t>(group_.workers().front().identity.world_size);
   return failed < world && !attempt_->change->is_pause && group_.epoch_obstacle().empty();
 }
@@ -590,7 +590,7 @@ ELASTIC_DECL task<void> agent_run::report_missing() {
 ELASTIC_DECL task<void> agent_run::until_round_ends() {
   co_await note_change();
   // Workers that stay need no standbys.
-  if (group_.survivors().obstacle().empty()) co_return;
+  if (kept_workers().obstacle().empty()) co_return;
   co_await wait_for_parts(parts_->stop_delay(*attempt_->change));
 }
 

@@ -18,6 +18,7 @@
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/detail/asio_core.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/task.hpp>
@@ -74,6 +75,9 @@ class worker_run {
   /// On preemption, lets the workers save a checkpoint before they are stopped. A second stop
   /// request kills the workers, which ends the wait.
   ELASTIC_DECL task<void> save_before_stop();
+
+  /// The workers that outlive an attempt.
+  const survivors& kept_workers() const { return internals::survivors_of(group_); }
 
   ELASTIC_DECL run_result make_result(worker_state state, std::string reason) const;
   /// The result of a run that ended by the request to stop it.

@@ -4,6 +4,7 @@
 
 #include <elastic/agent/detail/run/worker_run.hpp>
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/quantity.hpp>
 #include <elastic/control/detail/worker_liveness.hpp>
 #include <elastic/net/host_name.hpp>
@@ -42,7 +43,7 @@ ELASTIC_DECL worker_run::worker_run(agent_part::context context, worker_spec spe
       stop_(strand_, spec_, group_, journal_, time_),
       orders_(strand_, group_, *parts_, journal_, time_, log_),
       has_world_(context.has_world) {
-  group_.attach(parts_);
+  internals::attach(group_, parts_);
 }
 
 ELASTIC_DECL task<run_result> worker_run::run_to_end() {
@@ -135,7 +136,7 @@ ELASTIC_DECL std::string worker_run::effect_of(const stop_request& request, bool
 ELASTIC_DECL task<void> worker_run::save_before_stop() {
   const duration timeout = spec_.preempt_grace;
   if (stop_.request()->signal != SIGTERM || timeout <= duration::zero()) co_return;
-  const bool is_between = group_.survivors().is_on() && group_.survivors().ready() > 0;
+  const bool is_between = kept_workers().is_on() && kept_workers().ready() > 0;
   if (group_.state() != worker_state::healthy || is_between) co_return;
   log_.info("asking the workers for a checkpoint within {}", worker_liveness::text_of(timeout));
   co_await orders_.save(timeout);

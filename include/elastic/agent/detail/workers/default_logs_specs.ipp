@@ -38,7 +38,7 @@ ELASTIC_DECL std::vector<logs_specs::worker_output> default_logs_specs::plan(
 ELASTIC_DECL std::shared_ptr<log_file> default_logs_specs::open(const log_layout& layout,
                                                                 const std::string& path,
                                                                 log_file::rotation rotation) {
-  return log_file::open(path, rotation, real_syscalls, layout.may_hang());
+  return log_file::open(path, rotation, layout.may_hang());
 }
 
 ELASTIC_DECL output_plan default_logs_specs::plan_stream(const logs_specs::attempt_logs& attempt,
