@@ -174,7 +174,7 @@ int main(int count, char** values) {
   const elastic::logger log(std::make_shared<elastic::console_log>(clock), threshold);
   for (const std::string& warning : warnings) log.warning("{}", warning);
   for (const std::string& note : notes) log.info("{}", note);
-  if (log.enabled(elastic::log_level::info)) {
+  if (log.is_enabled(elastic::log_level::info)) {
     log.info("{}", elastic::describe_io(io));
   }
   try {

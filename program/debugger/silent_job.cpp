@@ -64,7 +64,7 @@ elastic::task<void> demand_debugpy(elastic::worker_spec workers, int rank) {
   const std::unique_ptr<elastic::child> process = co_await std::move(starting);
   const elastic::exit_status status = co_await process->wait();
   co_await process->end_tree();
-  if (status.success()) co_return;
+  if (status.is_success()) co_return;
   const std::string path = elastic::find_variable(workers.environment, "PATH").value_or("");
   const std::string python = elastic::path_of_program(workers.program, path);
   throw elastic::error(elastic::errc::invalid_argument,

@@ -254,7 +254,7 @@ elastic::task<void> job_doctor::watch() {
   elastic::task<elastic::rendezvous_change> changing = handler_->wait_for_change();
   const elastic::rendezvous_change change = co_await std::move(changing);
   if (change.kind != elastic::rendezvous_change::cause::node_waiting) {
-    throw error(errc::connection_failed, change.what);
+    throw error(errc::connection_failed, change.reason);
   }
   // A node that joins late learns that it is late when this one leaves.
   elastic::task<void> sleeping = time_->sleep_until(elastic::time_point::max());

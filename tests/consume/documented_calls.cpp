@@ -198,9 +198,9 @@ task<void> launcher_of_defaults() {
   spec.program = "/bin/true";
   spec.arguments = {long_text};
   const std::unique_ptr<child> direct = co_await pidfd_launcher(executor).launch(spec);
-  expect((co_await direct->wait()).success(), "pidfd_launcher(executor).launch(spec)");
+  expect((co_await direct->wait()).is_success(), "pidfd_launcher(executor).launch(spec)");
   const std::unique_ptr<child> guarded = co_await guarded_launcher(executor, {}).launch(spec);
-  expect((co_await guarded->wait()).success(), "guarded_launcher(executor, {}).launch(spec)");
+  expect((co_await guarded->wait()).is_success(), "guarded_launcher(executor, {}).launch(spec)");
   bool is_refused = false;
   try {
     co_await pidfd_launcher(executor).launch({});

@@ -289,8 +289,8 @@ TEST_CASE("agent: a worker dies in every way", "[integration][agent]") {
     CAPTURE(status.text());
     job test_job(acts, 1);
     const run_result result = test_job.run();
-    CHECK((result.state == worker_state::succeeded) == status.success());
-    if (status.success()) continue;
+    CHECK((result.state == worker_state::succeeded) == status.is_success());
+    if (status.is_success()) continue;
     REQUIRE(result.failures.size() == 1);
     CHECK(result.failures[0].status == status);
     CHECK_FALSE(result.failures[0].stopped_by_agent);

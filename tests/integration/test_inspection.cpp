@@ -227,7 +227,7 @@ task<void> fail_worker() {
     stage job(python);
     co_await job.start("fail");
     const exit_status status = co_await job.process().wait();
-    CHECK_FALSE(status.success());
+    CHECK_FALSE(status.is_success());
     found = co_await job.inspect();
     CHECK_FALSE(found.facts);
   }
@@ -278,7 +278,7 @@ task<void> ask_while_it_ends() {
   both.push_back(std::move(waiting));
   both.push_back(std::move(asking));
   co_await when_all(std::move(both));
-  CHECK(status->success());
+  CHECK(status->is_success());
 }
 
 TEST_CASE("inspection: a worker that is asked while it ends, ends as if nobody asked",
@@ -294,7 +294,7 @@ task<void> import_pytorch() {
   for (stage& job : jobs) co_await job.start("import");
   for (stage& job : jobs) {
     const exit_status status = co_await job.process().wait();
-    CHECK(status.success());
+    CHECK(status.is_success());
   }
 }
 
@@ -311,7 +311,7 @@ CO_TEST("inspection: children of a worker have nothing of it", "[integration]") 
   CHECK(has_text(said, "fork []"));
   CHECK(has_text(said, "exec [] []"));
   const exit_status status = co_await job.process().wait();
-  CHECK(status.success());
+  CHECK(status.is_success());
 }
 
 CO_TEST("inspection: a worker that executes another program gets no signal", "[integration]") {

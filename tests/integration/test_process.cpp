@@ -269,7 +269,7 @@ CO_TEST("process: every signal that kills comes home as a signal", "[integration
     const process_set::process_end end =
         co_await bench.run(bench.puppet("die " + std::to_string(number)));
     CHECK(end.status.signal() == number);
-    CHECK_FALSE(end.status.core_dumped());
+    CHECK_FALSE(end.status.has_dumped_core());
   }
 }
 
@@ -521,7 +521,7 @@ CO_TEST("process: a descriptor is passed on, and no other one", "[integration][p
     output_pipe pipe;
     const process_spec spec = speaker_at_five(remains.mark(), pipe.write.get());
     const exit_status end = co_await run_to_end(*launcher, spec);
-    CHECK(end.success());
+    CHECK(end.is_success());
     CHECK(pipe.text() == "end\n");
   }
 }
@@ -679,7 +679,7 @@ CO_TEST("process: a program is looked for in the PATH that it is given", "[integ
   spec.program = "true";
   spec.environment.pop_back();
   const exit_status by_default = co_await run_to_end(launcher, spec);
-  CHECK(by_default.success());
+  CHECK(by_default.is_success());
 }
 
 // ---- the kernel says no ------------------------------------------------------------------------
@@ -1016,7 +1016,7 @@ CO_TEST("process: a flood is copied to file and console whole and in order",
   process_set::process worker = bench.puppet("flood " + std::to_string(count) + " 100");
   worker.out.file = folder / "stdout.log";
   const process_set::process_end end = co_await bench.run(worker);
-  CHECK(end.status.success());
+  CHECK(end.status.is_success());
 
   std::string file;
   std::string console;
@@ -1041,7 +1041,7 @@ CO_TEST("process: an input that is to be empty is, whatever the process was to h
   worker.process.stdin_fd = pipe.read.get();
   worker.has_empty_input = true;
   const process_set::process_end end = co_await bench.run(worker);
-  CHECK(end.status.success());
+  CHECK(end.status.is_success());
   CHECK(bench.out->text == "[p0]:end\n");
 }
 

@@ -489,7 +489,7 @@ TEST_CASE("replicas: what they do not have is refused", "[roles]") {
   program host(1);
   std::string sentence;
   SECTION("workers that stay when others are replaced") {
-    host.config.workers.on_failure = elastic::on_failure::replace;
+    host.config.workers.on_failure = elastic::failure_policy::replace;
     sentence = "replicas have no world: on_failure replace is for workers that have one";
   }
   SECTION("a check of the node") {

@@ -617,7 +617,7 @@ CO_TEST("worker channels: workers of a launcher report, save, and are found to b
   CHECK_THAT(workers.hung->reason, contains_text("section 'save' took "));
   workers.running.at(0)->signal(SIGTERM);
   const elastic::exit_status ended = co_await workers.end_of(0);
-  CHECK(ended.success());
+  CHECK(ended.is_success());
   co_await workers.channels.close();
   CHECK_FALSE(workers.channels.is_open());
 }

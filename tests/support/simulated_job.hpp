@@ -308,7 +308,7 @@ class simulated_job {
     }
     task<rendezvous_change> wait_for_change() override {
       rendezvous_change change = co_await inner_->wait_for_change();
-      by_.note(fmt::format("node {} hears: {}", node_.id, change.what));
+      by_.note(fmt::format("node {} hears: {}", node_.id, change.reason));
       co_return change;
     }
     task<rendezvous_change> report_failure(std::string reason) override {

@@ -123,7 +123,8 @@ ELASTIC_DECL void add_part(agent_services& services, std::string name,
 /// Fills in a default for each empty service that an agent needs: the launchers, the time, the
 /// journal and the consoles. Optional services stay empty.
 /// @param strand  the executor of the agent or worker_group that will use them
-ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand);
+ELASTIC_DECL agent_services complete_services(agent_services services,
+                                              const asio::any_io_executor& strand);
 
 }  // namespace elastic
 

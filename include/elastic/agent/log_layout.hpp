@@ -42,7 +42,7 @@ class log_layout {
   /// the user has named the directory.
   const std::string& notice() const { return notice_; }
 
-  bool enabled() const { return !root_.empty(); }
+  bool is_enabled() const { return !root_.empty(); }
 
   /// Whether calls that name files of this directory may hang.
   bool may_hang() const { return may_hang_; }
@@ -52,7 +52,7 @@ class log_layout {
   bool is_given_up() const { return is_given_up_; }
 
   /// Whether the files are kept when the run succeeds, because the user has named the directory.
-  bool keeps_files() const { return enabled() && temporary_.empty(); }
+  bool keeps_files() const { return is_enabled() && temporary_.empty(); }
 
   /// The directory of this run; empty if there is none (any more).
   ELASTIC_DECL std::string root() const;

@@ -26,7 +26,7 @@
 namespace elastic {
 
 /// What happens to the other workers if one fails, or a node joins or leaves.
-enum class on_failure {
+enum class failure_policy {
   /// All workers restart.
   restart,
   /// Workers that can rejoin (`worker_channel::survive`) keep their processes and their ranks; the
@@ -106,7 +106,7 @@ struct worker_spec {
   /// When to restart: after which delay, after which failures, and how many within which time.
   restart_terms restart;
   /// What happens to the other workers when one fails.
-  elastic::on_failure on_failure = elastic::on_failure::restart;
+  failure_policy on_failure = failure_policy::restart;
   /// How long a worker that can rejoin may take to leave its epoch once it has asked whether that
   /// has ended (`worker_channel::is_change`), and how long it may wait for the answer; more than 0.
   /// A worker that does not ask may be at work of its own, and has six times as long.

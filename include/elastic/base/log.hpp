@@ -42,7 +42,7 @@ class logger {
   logger() = default;
   ELASTIC_DECL logger(std::shared_ptr<log_handler> handler, log_level threshold);
 
-  bool enabled(log_level level) const { return handler_ && level >= threshold_; }
+  bool is_enabled(log_level level) const { return handler_ && level >= threshold_; }
 
   template <class... Args>
   void debug(fmt::format_string<Args...> text, Args&&... args) const {

@@ -22,8 +22,8 @@ struct job_diagnosis {
     /// They report it and, if the verdict is certain, kill that rank as a hung worker, which is
     /// then a failure like any other.
     restart,
-    /// The same, but only for jobs with `on_failure::replace`: the other workers continue. If they
-    /// cannot, all workers restart, and the log says why.
+    /// The same, but only for jobs with `failure_policy::replace`: the other workers continue. If
+    /// they cannot, all workers restart, and the log says why.
     replace,
   };
 

@@ -26,7 +26,7 @@ ELASTIC_DECL int exit_code(const std::exception& failure);
 
 /// Whether no worker of this node failed by itself, because another node caused the failure of the
 /// job.
-ELASTIC_DECL bool failed_elsewhere(const run_result& result);
+ELASTIC_DECL bool has_failed_elsewhere(const run_result& result);
 
 /// The text that `elasticrun` writes to stderr after an unsuccessful run: the report of the
 /// failures, or on which other node the job failed, and where the log files are. Empty after

@@ -26,12 +26,12 @@ class exit_status {
   static exit_status unknown() { return {}; }
   static exit_status guard_lost() { return {kind::guard_lost, 0, false}; }
 
-  bool success() const { return kind_ == kind::exited && value_ == 0; }
+  bool is_success() const { return kind_ == kind::exited && value_ == 0; }
   /// The exit code, if the process exited by itself.
   std::optional<int> code() const { return only(kind::exited); }
   /// The signal's number, if a signal ended the process.
   std::optional<int> signal() const { return only(kind::signalled); }
-  bool core_dumped() const { return core_dumped_; }
+  bool has_dumped_core() const { return core_dumped_; }
 
   /// The number that Python and torchrun show: the exit code, or the negative signal number; 255 if
   /// neither is known.

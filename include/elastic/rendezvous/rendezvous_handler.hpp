@@ -72,7 +72,7 @@ struct rendezvous_change {
 
   cause kind = cause::node_waiting;
   /// A clause that names the node: "node a_71_0 waits to join".
-  std::string what;
+  std::string reason;
   /// How often workers of the job have failed, including this time; other changes do not count.
   int restarts = 0;
   /// If this node has lost the others: the time from now within which its workers must be gone,

@@ -53,7 +53,7 @@ class replica_set {
   /// @param services  as for an agent; an agent_part only starts processes and carries out
   ///                  commands
   /// Errors: those of `make_agent` for the workers; `errc::invalid_argument` for
-  /// `on_failure::replace`, a node check, and output filters, which replicas do not support.
+  /// `failure_policy::replace`, a node check, and output filters, which replicas do not support.
   ELASTIC_DECL replica_set(const launch_config& config, agent_services services);
   /// The same with the default services.
   ELASTIC_DECL explicit replica_set(const launch_config& config);

@@ -21,7 +21,7 @@ struct role {
     /// role's worker_spec are used up, the job fails.
     restart_role,
     /// The same, but workers of the role that can rejoin keep their processes
-    /// (`elastic::on_failure::replace`).
+    /// (`elastic::failure_policy::replace`).
     replace,
     /// For replicas: one that fails restarts; the others are not affected. When `max_restarts` of
     /// the role's worker_spec are used up, the job fails.

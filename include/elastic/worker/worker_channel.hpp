@@ -91,7 +91,7 @@ class worker_channel {
   ELASTIC_DECL ~worker_channel();
 
   /// Whether there is an agent at the other end.
-  bool connected() const { return is_open_; }
+  bool is_connected() const { return is_open_; }
 
   /// Reports that this worker is alive. From the first call on, the next is due within `timeout` if
   /// it is given, or else within --heartbeat-timeout, or within the learned time-out.

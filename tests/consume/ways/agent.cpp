@@ -38,7 +38,7 @@ class lonely_rendezvous final : public elastic::rendezvous_handler {
   elastic::task<elastic::rendezvous_change> report_failure(std::string reason) override {
     elastic::rendezvous_change failure;
     failure.kind = elastic::rendezvous_change::cause::worker_failed;
-    failure.what = reason;
+    failure.reason = reason;
     failure.restarts = ++failures_;
     co_return failure;
   }

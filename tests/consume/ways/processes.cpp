@@ -17,7 +17,7 @@ elastic::task<bool> run() {
   co_await processes.start(0, plan);
   const elastic::process_set::process_end end = co_await processes.next_end();
   co_await processes.stop(elastic::stop_plan());
-  co_return end.status.success();
+  co_return end.status.is_success();
 }
 
 int main() {

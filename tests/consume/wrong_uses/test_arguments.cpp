@@ -259,7 +259,7 @@ TEST_CASE("wrong use: what replicas and roles do not have is refused", "[sanitiz
   other.name = "with a line\nend";
   refuse_each({
       {"replicas with a world", "replace",
-       replicas([](worker_spec& spec) { spec.on_failure = elastic::on_failure::replace; })},
+       replicas([](worker_spec& spec) { spec.on_failure = elastic::failure_policy::replace; })},
       {"replicas with a node check", "node check",
        replicas([](worker_spec& spec) { spec.node_check.command = "true"; })},
       {"no role", "role", roles({})},

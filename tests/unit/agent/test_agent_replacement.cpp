@@ -67,7 +67,7 @@ struct play {
   explicit play(elastic::test::manual_time& time) : stage(time) {
     stage.workers.nproc_per_node = 3;
     stage.workers.max_restarts = 3;
-    stage.workers.on_failure = elastic::on_failure::replace;
+    stage.workers.on_failure = elastic::failure_policy::replace;
     stage.workers.rejoin_timeout = 10s;
     stage.events = events;
     stage.attach(observer);

@@ -135,7 +135,7 @@ task<std::string> job_that_hangs(test::manual_time& time) {
 task<std::string> job_with_survivors(test::manual_time& time) {
   agent_stage stage(time);
   stage.workers.max_restarts = 3;
-  stage.workers.on_failure = on_failure::replace;
+  stage.workers.on_failure = failure_policy::replace;
   stage.workers.rejoin_timeout = 10s;
   stage.start();
   co_await stage.quiet();

@@ -321,12 +321,12 @@ TEST_CASE("worker spec: what workers that stay could not be told is refused", "[
   spec.program = "/bin/true";
   const std::string text(2000, 'x');
   spec.env = {{"LONG", text}, {"PLACE", "/scratch/${rank}"}};
-  spec.on_failure = elastic::on_failure::replace;
+  spec.on_failure = elastic::failure_policy::replace;
   validate(spec);
   spec.env.emplace_back("MINE", text + "$rank");
   CHECK_THROWS_WITH(validate(spec), Catch::Contains("the variables with ${rank} or other values of "
                                                     "an epoch have 2030 bytes"));
-  spec.on_failure = elastic::on_failure::restart;
+  spec.on_failure = elastic::failure_policy::restart;
   validate(spec);
 }
 

@@ -23,7 +23,7 @@ class recorder final : public log_handler {
 
 TEST_CASE("logger: one that was made by default is silent", "[base]") {
   const logger silent_log;
-  CHECK_FALSE(silent_log.enabled(log_level::error));
+  CHECK_FALSE(silent_log.is_enabled(log_level::error));
   silent_log.error("nobody reads {}", "this");
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("logger: lets through what each threshold says", "[base]") {
     log.warning("w");
     log.error("e");
     CHECK(handler->lines.size() == count);
-    CHECK(log.enabled(log_level::error) == (threshold != log_level::off));
+    CHECK(log.is_enabled(log_level::error) == (threshold != log_level::off));
   }
 }
 

@@ -244,7 +244,7 @@ TIME_TEST("legacy rendezvous: failed workers have all nodes meet again, and coun
   const std::string reason = "rank 0 ended";
   const rendezvous_change first_change = co_await first_node->report_failure(reason);
   CHECK(first_change.kind == rendezvous_change::cause::worker_failed);
-  CHECK(first_change.what == "rank 0 ended");
+  CHECK(first_change.reason == "rank 0 ended");
   CHECK(first_change.restarts == 1);
   const auto first = start(time, first_node->next_round());
   co_await place.settle();
@@ -308,7 +308,7 @@ TIME_TEST("legacy rendezvous: a node that was cut off for a while learns that it
   place.table->erase("active_version", "");
   const rendezvous_change change = co_await first_node->wait_for_change();
   CHECK(change.kind == rendezvous_change::cause::node_lost);
-  CHECK(change.what == "the other nodes have gone on without this one");
+  CHECK(change.reason == "the other nodes have gone on without this one");
   co_await leave(first_node, second_node);
 }
 

@@ -95,7 +95,7 @@ TEST_CASE("worker contract: plain refuses what needs the control channel", "[lau
            "(worker_spec::contract)";
   };
   worker_spec bad = spec;
-  bad.on_failure = elastic::on_failure::replace;
+  bad.on_failure = elastic::failure_policy::replace;
   CHECK_THROWS_WITH(validate(bad), refusal("on_failure"));
   for (auto time : {&elastic::liveness_settings::first_heartbeat_timeout,
                     &elastic::liveness_settings::heartbeat_timeout}) {

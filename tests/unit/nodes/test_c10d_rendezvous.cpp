@@ -163,8 +163,8 @@ CO_TEST("c10d rendezvous: failed workers are told to every node, and counted for
       co_await test_job.node(1).report_failure("rank 1 ended: SIGKILL");
   const rendezvous_change other_change = co_await test_job.node(0).wait_for_change();
   CHECK(other_change.kind == rendezvous_change::cause::worker_failed);
-  CHECK(other_change.what == own_change.what);
-  CHECK(other_change.what.find("rank 1 ended: SIGKILL") != std::string::npos);
+  CHECK(other_change.reason == own_change.reason);
+  CHECK(other_change.reason.find("rank 1 ended: SIGKILL") != std::string::npos);
   CHECK(other_change.restarts == 1);
   CHECK_FALSE(own_change.on_other_node);
   CHECK(other_change.on_other_node);

@@ -69,7 +69,7 @@ task<std::string> end_that_is_heard(c10d_rendezvous& node) {
   std::string why;
   try {
     const auto change = co_await node.wait_for_change();
-    why = "a change: " + change.what;
+    why = "a change: " + change.reason;
   } catch (const elastic::error& failure) {
     why = failure.what();
   }

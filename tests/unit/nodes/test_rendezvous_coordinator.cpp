@@ -76,7 +76,7 @@ class coordinator_answer_words {
   }
   output operator()(const messages::changed& answer) const {
     return to_node(fmt::format("round {} ends{}: {}", answer.round, after(answer.what.restarts),
-                               answer.what.what));
+                               answer.what.reason));
   }
   output operator()(const messages::all_finished& answer) const {
     return to_node(fmt::format("round {} has finished", answer.round));

@@ -470,7 +470,7 @@ TIME_TEST("rendezvous link: a round ends with its server, even if the next one k
   co_await time.sleep_until(time.now() + 100ms);
   REQUIRE(job.hellos.size() == 2);
   REQUIRE(link->known().change);
-  CHECK(link->known().change->what == "the server of the rendezvous was restarted");
+  CHECK(link->known().change->reason == "the server of the rendezvous was restarted");
   co_await link->stop();
 }
 
@@ -495,7 +495,7 @@ TIME_TEST("rendezvous link: who follows a server that resigned waits for this no
     co_await time.sleep_until(begin + 3s);
     REQUIRE(job.hellos.size() == 2);
     REQUIRE(link->known().change);
-    CHECK(link->known().change->what == "the node that led the job no longer leads it");
+    CHECK(link->known().change->reason == "the node that led the job no longer leads it");
     CHECK(link->known().change->grace == elastic::duration::max());
     co_await link->wait_for_fence();
     CHECK(time.now() - begin > 15s);

@@ -20,10 +20,10 @@ TEST_CASE("exit_status: an exit code is not a signal", "[process]") {
 }
 
 TEST_CASE("exit_status: success is exit code 0 and nothing else", "[process]") {
-  CHECK(exit_status::exited(0).success());
-  CHECK_FALSE(exit_status::exited(1).success());
-  CHECK_FALSE(exit_status::signalled(SIGTERM).success());
-  CHECK_FALSE(exit_status::unknown().success());
+  CHECK(exit_status::exited(0).is_success());
+  CHECK_FALSE(exit_status::exited(1).is_success());
+  CHECK_FALSE(exit_status::signalled(SIGTERM).is_success());
+  CHECK_FALSE(exit_status::unknown().is_success());
 }
 
 TEST_CASE("exit_status: the one number that Python shows", "[process]") {

@@ -114,7 +114,7 @@ TEST_CASE("guarded child: a signal that reads the end of the tree does not keep 
   CHECK_FALSE(stage.worker->signal(15));
   stage.context.poll();
   REQUIRE(stage.status);
-  CHECK(stage.status->success());
+  CHECK(stage.status->is_success());
   CHECK(stage.is_tree_gone);
 }
 

@@ -179,7 +179,7 @@ TIME_TEST("process_set: tells the ends in the order of time", "[process]") {
   const process_set::process_end first_end = co_await world.set.next_end();
   CHECK(first_end.index == 2);
   CHECK(first_end.pid == 1003);
-  CHECK(first_end.status.success());
+  CHECK(first_end.status.is_success());
   CHECK(first_end.time == time.now());
   CHECK(first_end.wall == time.wall_now());
   CHECK(world.set.running() == 2);

@@ -30,7 +30,7 @@ using elasticrun::chaos_monkey;
 /// An agent whose three workers are disturbed.
 struct play {
   play(elastic::test::manual_time& time, const std::string& plan, bool replaces) : stage(time) {
-    if (replaces) stage.workers.on_failure = elastic::on_failure::replace;
+    if (replaces) stage.workers.on_failure = elastic::failure_policy::replace;
     elastic::agent_services services;
     // The test owns the clock.
     services.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &time);

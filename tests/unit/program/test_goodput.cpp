@@ -68,7 +68,7 @@ class generated_job {
     stage_.workers.shutdown_timeout = 30s;
     stage_.workers.liveness.heartbeat_timeout = 40s;
     if (keeps_survivors_) {
-      stage_.workers.on_failure = elastic::on_failure::replace;
+      stage_.workers.on_failure = elastic::failure_policy::replace;
       stage_.workers.rejoin_timeout = 60s;
     } else {
       stage_.workers.restart.delay = seconds(0, 3);

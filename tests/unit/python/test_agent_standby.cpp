@@ -278,7 +278,7 @@ TIME_TEST("agent: standbys are made as soon as all workers of the node have repo
   standby_stage stage(time);
   stage.workers.nproc_per_node = 2;
   const bool replaces_workers = GENERATE(false, true);
-  if (replaces_workers) stage.workers.on_failure = on_failure::replace;
+  if (replaces_workers) stage.workers.on_failure = failure_policy::replace;
   stage.start();
   co_await stage.quiet();
   REQUIRE(stage.start_count() == 2);
@@ -308,7 +308,7 @@ TIME_TEST("agent: while survivors wait for a round there are no more standbys th
           "[agent][standby]") {
   standby_stage stage(time);
   stage.workers.nproc_per_node = 3;
-  stage.workers.on_failure = on_failure::replace;
+  stage.workers.on_failure = failure_policy::replace;
   stage.start();
   co_await stage.quiet();
   test::channel_peer peer_0(stage.worker(0).variable("ELASTIC_CONTROL"), 0);

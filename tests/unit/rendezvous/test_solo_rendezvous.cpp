@@ -133,7 +133,7 @@ CO_TEST("c10d rendezvous: one node pauses by itself", "[rendezvous]") {
   const elastic::rendezvous_change change = co_await meeting.wait_for_change();
   CHECK(change.is_pause);
   CHECK(change.saves_first);
-  CHECK(change.what == "paused at a");
+  CHECK(change.reason == "paused at a");
   CHECK(change.kind == elastic::rendezvous_change::cause::node_waiting);
   std::vector<task<void>> both;
   std::optional<rendezvous_round> next;

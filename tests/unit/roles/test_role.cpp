@@ -125,7 +125,7 @@ TEST_CASE("roles: a job that cannot be is refused by one sentence", "[roles]") {
        "role 'trainer': workers.role is set by the role_group"},
       {[](auto& roles) { roles[0].config.workers.log_dir = "/tmp"; },
        "role 'trainer': workers.log_dir is set by the role_group"},
-      {[](auto& roles) { roles[0].config.workers.on_failure = elastic::on_failure::replace; },
+      {[](auto& roles) { roles[0].config.workers.on_failure = elastic::failure_policy::replace; },
        "role 'trainer': workers.on_failure is set by the role_group"},
       {[](auto& roles) { roles[0].config.rendezvous.run_id = "job1"; },
        "role 'trainer': rendezvous.run_id is set by the role_group"},

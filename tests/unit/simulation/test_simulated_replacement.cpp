@@ -56,7 +56,7 @@ class replacement_job final : public simulated_native_job {
 
  private:
   void shape(worker_spec& workers) override {
-    workers.on_failure = elastic::on_failure::replace;
+    workers.on_failure = elastic::failure_policy::replace;
     workers.rejoin_timeout = rejoin_timeout_;
   }
 

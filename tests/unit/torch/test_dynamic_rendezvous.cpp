@@ -256,7 +256,7 @@ TIME_TEST("dynamic rendezvous: a node that comes late makes the others meet agai
   // The one that has left shows to the last one, too.
   const rendezvous_change second_change = co_await nodes[1]->wait_for_change();
   CHECK(second_change.kind == rendezvous_change::cause::node_waiting);
-  CHECK(second_change.what == "node a_1_0 has left the round to meet again");
+  CHECK(second_change.reason == "node a_1_0 has left the round to meet again");
   const auto second = start(time, nodes[1]->next_round());
   co_await place.pass(31s);
   REQUIRE(first->value);
@@ -755,22 +755,22 @@ TIME_TEST("dynamic rendezvous: a failure is counted for the job, and told to all
       "rank 0 ended: exit code "
       "3");
   CHECK(own_change.kind == rendezvous_change::cause::worker_failed);
-  CHECK(own_change.what == reason);
+  CHECK(own_change.reason == reason);
   CHECK(own_change.restarts == 1);
   CHECK_FALSE(own_change.on_other_node);
   // The change of a round stays.
   const rendezvous_change same_change = co_await nodes[failed_node]->wait_for_change();
-  CHECK(same_change.what == own_change.what);
+  CHECK(same_change.reason == own_change.reason);
   const auto first = start(time, nodes[failed_node]->next_round());
   co_await place.settle();
   const rendezvous_change other_change = co_await nodes[1 - failed_node]->wait_for_change();
   CHECK(other_change.kind == rendezvous_change::cause::worker_failed);
-  CHECK(other_change.what == reason);
+  CHECK(other_change.reason == reason);
   CHECK(other_change.restarts == 1);
   // What fails now is taken for a consequence.
   const rendezvous_change later_change =
       co_await nodes[1 - failed_node]->report_failure("rank 1 ended: exit code 1");
-  CHECK(later_change.what == reason);
+  CHECK(later_change.reason == reason);
   CHECK(later_change.restarts == 1);
   CHECK(later_change.on_other_node);
   const auto second = start(time, nodes[1 - failed_node]->next_round());
@@ -908,7 +908,7 @@ TIME_TEST("dynamic rendezvous: with a node of torchrun a failure counts at each 
   const rendezvous_change own_change =
       co_await mixed.a->report_failure("rank 0 ended: exit code 3");
   CHECK(own_change.kind == rendezvous_change::cause::worker_failed);
-  CHECK(own_change.what == "rank 0 ended: exit code 3");
+  CHECK(own_change.reason == "rank 0 ended: exit code 3");
   CHECK(own_change.restarts == 1);
   CHECK_FALSE(own_change.on_other_node);
   // It stays until torchrun's workers have failed, too: that node would not count else.
@@ -925,7 +925,7 @@ TIME_TEST("dynamic rendezvous: with a node of torchrun a failure counts at each 
   // Its own worker's failure is a consequence.
   const rendezvous_change same_change =
       co_await mixed.b->report_failure("rank 1 ended: exit code 1");
-  CHECK(same_change.what == other_change.what);
+  CHECK(same_change.reason == other_change.reason);
   CHECK(same_change.restarts == 1);
   mixed.second = start(time, mixed.b->next_round());
   co_await place.pass(1s);

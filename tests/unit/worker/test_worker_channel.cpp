@@ -283,7 +283,7 @@ TEST_CASE("worker channel: without an agent every call does nothing", "[worker]"
        {environment_map{}, environment_map{{"ELASTIC_CONTROL", ""}},
         environment_map{{"ELASTIC_CONTROL", "@elastic-nobody"}, {"LOCAL_RANK", "0"}}}) {
     worker_channel channel(variables);
-    CHECK_FALSE(channel.connected());
+    CHECK_FALSE(channel.is_connected());
     channel.heartbeat(5s);
     channel.progress(1, 2, "text", {{"loss", 1.0}});
     {
@@ -322,7 +322,7 @@ TIME_TEST("worker channel: a local rank that cannot be is refused by name", "[wo
 TIME_TEST("worker channel: the agent hears what a worker says", "[worker]") {
   stage stage(time);
   worker_channel channel(stage.worker(1));
-  CHECK(channel.connected());
+  CHECK(channel.is_connected());
   channel.progress(3, 10, "warm", {{"loss", 0.5}});
   channel.progress(-3, -10);
   channel.do_not_restart("bad options");
@@ -412,7 +412,7 @@ TIME_TEST("worker channel: a worker hears what it is to do, and answers", "[work
   CHECK(outcome->problems == texts{"local rank 1 has not saved it: disk full"});
   co_await stage.agent->close();
   CHECK_FALSE(next_of(channel_0));
-  CHECK_FALSE(channel_0.connected());
+  CHECK_FALSE(channel_0.is_connected());
 }
 
 TIME_TEST("worker channel: heartbeats that the agent does not read are dropped, not waited for",
@@ -420,7 +420,7 @@ TIME_TEST("worker channel: heartbeats that the agent does not read are dropped, 
   stage stage(time);
   worker_channel channel(stage.worker(0));
   for (int i = 0; i < 200'000; ++i) channel.heartbeat();
-  CHECK(channel.connected());
+  CHECK(channel.is_connected());
   channel.progress(1);
   co_await stage.pass(1h);
   channel.progress(2);

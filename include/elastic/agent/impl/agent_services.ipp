@@ -54,7 +54,8 @@ ELASTIC_DECL void add_part(agent_services& services, std::string name,
            [shared = std::move(shared)](const agent_part::context&) { return shared; });
 }
 
-ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand) {
+ELASTIC_DECL agent_services complete_services(agent_services services,
+                                              const asio::any_io_executor& strand) {
   if (!services.time) services.time = detail::new_shared<system_time>();
   if (!services.journal) {
     job_journal::options options;

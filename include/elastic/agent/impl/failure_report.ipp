@@ -115,7 +115,7 @@ ELASTIC_DECL std::string report_failure(const run_result::failure& failure, std:
   std::string exit = fmt::format("{} (pid: {})", failure.status.as_python(), failure.pid);
   if (const auto number = failure.status.signal()) {
     exit += fmt::format(" ({}{})", signal_name(*number),
-                        failure.status.core_dumped() ? ", core dumped" : "");
+                        failure.status.has_dumped_core() ? ", core dumped" : "");
   } else if (failure.status == exit_status::guard_lost()) {
     exit += fmt::format(" ({})", failure.status.text());
   } else if (!failure.status.code()) {

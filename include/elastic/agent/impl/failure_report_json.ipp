@@ -24,7 +24,7 @@ inline nlohmann::ordered_json end_json(const exit_status& status) {
   if (const auto number = status.signal()) {
     end["signal"] = *number;
     end["signal_name"] = signal_name(*number);
-    end["core_dumped"] = status.core_dumped();
+    end["core_dumped"] = status.has_dumped_core();
   }
   return end;
 }

@@ -37,7 +37,7 @@ inline task<run_result> serve_agent(agent_part::context context,
                                     std::unique_ptr<pending_agent> pending) {
   const asio::any_io_executor strand = context.strand;
   local_agent::options& options = pending->options;
-  agent_services services = complete(std::move(options.services), strand);
+  agent_services services = complete_services(std::move(options.services), strand);
   const auto run = new_shared<agent_run>(std::move(context), std::move(options.workers),
                                          std::move(options.rendezvous), std::move(services),
                                          std::move(options.notice), std::move(options.meeting),

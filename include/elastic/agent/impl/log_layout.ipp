@@ -52,7 +52,7 @@ ELASTIC_DECL std::string log_layout::root() const { return root_.string(); }
 ELASTIC_DECL void log_layout::start_attempt(int attempt, int local_world_size) {
   attempt_ = attempt;
   is_given_up_ = false;
-  if (!enabled()) return;
+  if (!is_enabled()) return;
   remove_empty();
   std::error_code ignored;
   std::filesystem::remove_all(attempt_directory(), ignored);
@@ -71,7 +71,7 @@ ELASTIC_DECL void log_layout::start_attempt(int attempt, int local_world_size) {
 ELASTIC_DECL void log_layout::add_worker(int attempt, int local_rank, std::int64_t epoch) {
   attempt_ = attempt;
   is_given_up_ = false;
-  if (!enabled()) return;
+  if (!is_enabled()) return;
   const auto slot = static_cast<std::size_t>(local_rank);
   if (workers_.size() <= slot) workers_.resize(slot + 1);
   remove_if_empty(workers_[slot]);
@@ -92,7 +92,7 @@ ELASTIC_DECL void log_layout::go_without_files(int attempt, int local_rank) {
 }
 
 ELASTIC_DECL bool log_layout::lacks_files(int local_rank) const {
-  return enabled() && worker_directory(local_rank).empty();
+  return is_enabled() && worker_directory(local_rank).empty();
 }
 
 ELASTIC_DECL void log_layout::remove_empty() {
@@ -116,15 +116,15 @@ ELASTIC_DECL std::string log_layout::hang_file(int local_rank) const {
 }
 
 ELASTIC_DECL std::string log_layout::directory(int local_rank) const {
-  return enabled() ? worker_directory(local_rank).string() : std::string();
+  return is_enabled() ? worker_directory(local_rank).string() : std::string();
 }
 
 ELASTIC_DECL std::string log_layout::report_file() const {
-  return enabled() ? (root_ / "report.json").string() : "";
+  return is_enabled() ? (root_ / "report.json").string() : "";
 }
 
 ELASTIC_DECL std::string log_layout::journal_file() const {
-  return enabled() ? (root_ / journal_file_name).string() : "";
+  return is_enabled() ? (root_ / journal_file_name).string() : "";
 }
 
 ELASTIC_DECL std::string log_layout::filtered_stdout_file() const {
@@ -226,12 +226,12 @@ ELASTIC_DECL std::filesystem::path log_layout::worker_directory(int local_rank) 
 }
 
 ELASTIC_DECL std::string log_layout::file(int local_rank, const char* name) const {
-  const std::filesystem::path worker = enabled() ? worker_directory(local_rank) : "";
+  const std::filesystem::path worker = is_enabled() ? worker_directory(local_rank) : "";
   return worker.empty() ? std::string() : (worker / name).string();
 }
 
 ELASTIC_DECL std::string log_layout::shared_file(const char* name) const {
-  return enabled() ? (attempt_directory() / name).string() : std::string();
+  return is_enabled() ? (attempt_directory() / name).string() : std::string();
 }
 
 }  // namespace elastic

@@ -66,7 +66,7 @@ ELASTIC_DECL job_context make_job_context(const worker_spec& spec, const rendezv
   job.restart_count = restart_count;
   job.max_restarts = spec.max_restarts;
   job.old_nccl_name = round.dialect == rendezvous_round::agent_dialect::gather;
-  if (spec.on_failure == on_failure::replace) job.epoch = round.round;
+  if (spec.on_failure == failure_policy::replace) job.epoch = round.round;
   return job;
 }
 
@@ -79,7 +79,7 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal) {
 
 /// The path if it is in the log directory; else empty: whether files elsewhere hang is unknown.
 inline std::string path_in(const log_layout& layout, const std::string& path) {
-  return layout.enabled() && path.starts_with(layout.root()) ? path : std::string();
+  return layout.is_enabled() && path.starts_with(layout.root()) ? path : std::string();
 }
 
 /// The plan without its file: what was to go there is shown.
@@ -100,7 +100,8 @@ inline std::size_t descriptors_of(const worker_spec& spec) {
 
 ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spec spec,
                                         const agent_services& services, log_layout& layout)
-    : worker_group(completed(), strand, std::move(spec), complete(services, strand), layout) {}
+    : worker_group(completed(), strand, std::move(spec), complete_services(services, strand),
+                   layout) {}
 
 ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand, worker_spec spec,
                                         const agent_services& services, log_layout& layout)
@@ -519,7 +520,7 @@ ELASTIC_DECL void worker_group::kill() {
 ELASTIC_DECL std::vector<const worker_group::worker*> worker_group::failed() const {
   std::vector<const worker_group::worker*> list;
   for (const std::size_t index : attempt_.ended) {
-    if (!attempt_.workers[index].end->status.success()) list.push_back(&attempt_.workers[index]);
+    if (!attempt_.workers[index].end->status.is_success()) list.push_back(&attempt_.workers[index]);
   }
   return list;
 }
@@ -548,7 +549,7 @@ ELASTIC_DECL std::map<int, std::string> worker_group::return_values() const {
   std::map<int, std::string> values;
   for (std::size_t slot = 0; slot < attempt_.sheets.size(); ++slot) {
     const worker_group::worker& entry = attempt_.workers[slot];
-    if (!entry.end || !entry.end->status.success()) continue;
+    if (!entry.end || !entry.end->status.is_success()) continue;
     take_value(values, entry.identity.rank, attempt_.sheets[slot].answer());
   }
   return values;
@@ -611,7 +612,7 @@ ELASTIC_DECL worker_channels::options worker_group::channel_options(
 ELASTIC_DECL detail::survivors_options worker_group::survivor_options(
     const agent_services& services) {
   detail::survivors_options parts;
-  parts.is_on = spec_.on_failure == on_failure::replace;
+  parts.is_on = spec_.on_failure == failure_policy::replace;
   parts.timeout = spec_.rejoin_timeout;
   parts.time = services.time;
   parts.log = services.log;
@@ -713,7 +714,7 @@ ELASTIC_DECL agent_part::attempt_worker worker_group::attempt_worker_of(std::siz
   if (!entry.end) return seen;
   seen.end = entry.end->status.text();
   seen.ended_at = entry.end->time;
-  seen.has_succeeded = entry.end->status.success();
+  seen.has_succeeded = entry.end->status.is_success();
   return seen;
 }
 
@@ -856,7 +857,7 @@ ELASTIC_DECL std::vector<logs_specs::worker_output> worker_group::plan_outputs(
 
 /// A full disk must not end a job that runs.
 ELASTIC_DECL bool worker_group::may_lack_files(const error& failure) const {
-  return has_run_ && layout_.enabled() && failure.code() == errc::file_access;
+  return has_run_ && layout_.is_enabled() && failure.code() == errc::file_access;
 }
 
 ELASTIC_DECL void worker_group::go_without_files(const std::string& problem, int restart_count,
@@ -992,12 +993,12 @@ ELASTIC_DECL void worker_group::note(const process_set::process_end& end) {
   worker_group::worker& entry = attempt_.workers.at(end.index);
   entry.end = end;
   channels_.ended(static_cast<int>(end.index));
-  survivors_.ended(end.index, end.status.success());
+  survivors_.ended(end.index, end.status.is_success());
   if (roles_) roles_->ended(end.index);
   attempt_.ended.push_back(end.index);
   entry.stopped_by_agent = end.was_stopped && attempt_.stop_signal && entry.hung.empty() &&
                            detail::is_due_to_stop(end.status, *attempt_.stop_signal);
-  if (end.status.success()) {
+  if (end.status.is_success()) {
     ++attempt_.succeeded;
   } else if (!end.was_stopped && !on_replica_end_) {
     attempt_.has_failure = true;
@@ -1043,7 +1044,7 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
   if (kind == job_event::type::worker_ended) {
     if (const auto code = entry.end->status.code()) event.exit_code = *code;
     if (const auto signal = entry.end->status.signal()) event.signal = *signal;
-    event.state = entry.end->status.success() ? "succeeded" : "failed";
+    event.state = entry.end->status.is_success() ? "succeeded" : "failed";
   }
   if (kind == job_event::type::worker_suspected) event.state = to_string(suspicion);
   journal_->record(std::move(event));
@@ -1057,7 +1058,7 @@ ELASTIC_DECL void worker_group::note_hung_in_journal(const worker_group::worker&
 ELASTIC_DECL void worker_group::note_end_in_journal(const worker_group::worker& entry) {
   if (entry.stopped_by_agent) return;
   const exit_status& status = entry.end->status;
-  std::string reason = status.success() ? std::string() : status.text();
+  std::string reason = status.is_success() ? std::string() : status.text();
   if (entry.out_of_memory) reason += ", while the kernel killed processes because memory ran out";
   if (!entry.hung.empty()) reason += ", hung: " + entry.hung;
   note_in_journal(job_event::type::worker_ended, entry, std::move(reason));
@@ -1165,7 +1166,7 @@ ELASTIC_DECL detail::worker_leftovers::source worker_group::source_of(
   const attempt::output_files& files = attempt_.files.at(slot);
   source.log_file = files.err.empty() ? files.out : files.err;
   source.read_tail = processes_.tail_reader(slot);
-  source.core_dumped = failed.end->status.core_dumped();
+  source.core_dumped = failed.end->status.has_dumped_core();
   source.since = std::chrono::system_clock::to_time_t(attempt_.started);
   return source;
 }
@@ -1174,7 +1175,7 @@ ELASTIC_DECL task<void> worker_group::read_leftovers() {
   std::vector<detail::worker_leftovers::source> failed;
   for (const std::size_t slot : attempt_.ended) {
     const worker_group::worker& each = attempt_.workers[slot];
-    if (!each.end->status.success()) failed.push_back(source_of(each));
+    if (!each.end->status.is_success()) failed.push_back(source_of(each));
   }
   return leftovers_.read_ahead(std::move(failed));
 }

@@ -33,7 +33,7 @@ inline void check_plain(const worker_spec& spec) {
                           liveness.heartbeat_timeout > duration::zero() ||
                           liveness.learn_timeouts > 0;
   const std::pair<bool, std::string_view> needs[] = {
-      {spec.on_failure == on_failure::replace, "on_failure"},
+      {spec.on_failure == failure_policy::replace, "on_failure"},
       {is_watched, "liveness"},
       {spec.preempt_grace > duration::zero(), "preempt_grace"}};
   for (const auto& [is_set, field] : needs) {
@@ -116,10 +116,11 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
   validate(spec.restart);
   demand(spec.rejoin_timeout > duration::zero(), "rejoin_timeout must be over 0");
-  demand(spec.on_failure == on_failure::restart || !spec.virtual_local_rank,
+  demand(spec.on_failure == failure_policy::restart || !spec.virtual_local_rank,
          "on_failure replace and virtual_local_rank exclude each other: workers of the same local "
          "rank cannot be told apart on the control channel");
-  demand(spec.on_failure == on_failure::restart || changing_bytes <= limits::control_value_bytes,
+  const bool restarts = spec.on_failure == failure_policy::restart;
+  demand(restarts || changing_bytes <= limits::control_value_bytes,
          fmt::format("env: the variables with ${{rank}} or other values of an epoch have {} bytes; "
                      "workers that stay can be told of up to {} (on_failure replace)",
                      changing_bytes, limits::control_value_bytes));

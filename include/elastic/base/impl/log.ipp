@@ -15,7 +15,7 @@ ELASTIC_DECL logger::logger(std::shared_ptr<log_handler> handler, log_level thre
 
 ELASTIC_DECL void logger::write(log_level level, fmt::string_view text,
                                 fmt::format_args arguments) const {
-  if (!enabled(level)) return;
+  if (!is_enabled(level)) return;
   const std::string line = fmt::vformat(text, arguments);
   const std::lock_guard lock(handler_->mutex_);
   handler_->write(level, line);

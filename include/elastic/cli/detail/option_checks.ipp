@@ -174,7 +174,7 @@ inline void check_wrap(const given_options& options, const worker_spec& workers)
 
 inline void check_replacement(const given_options& options, const worker_spec& workers) {
   const auto timeout = options.find("--rejoin-timeout");
-  if (workers.on_failure == on_failure::restart) {
+  if (workers.on_failure == failure_policy::restart) {
     if (timeout) {
       refuse_options(fmt::format("{} is allowed only with --on-failure replace", timeout->source));
     }
@@ -238,7 +238,7 @@ inline void check_wire(const given_options& options, const option_target& target
     refuse("--virtual-local-rank", "JAX takes the GPU of its local rank by itself");
   }
   if (!kinds.contains(wire_up::mpi)) return;
-  if (workers.on_failure == on_failure::replace) {
+  if (workers.on_failure == failure_policy::replace) {
     refuse("--on-failure replace", "processes of an MPI program cannot form another world");
   }
   if (target.config.keeps_standbys) {
@@ -247,7 +247,7 @@ inline void check_wire(const given_options& options, const option_target& target
 }
 
 inline void check_stall_policy(const program_config& config) {
-  const bool replaces = config.job.workers.on_failure == on_failure::replace;
+  const bool replaces = config.job.workers.on_failure == failure_policy::replace;
   if (config.diagnosis.on_stall != job_diagnosis::policy::replace || replaces) return;
   refuse_options("--on-stall replace needs --on-failure replace");
 }

@@ -422,8 +422,8 @@ inline std::vector<option_row> make_option_rows() {
        .help = "What happens to the other workers if one fails, or a node joins or leaves: "
                "restart restarts all; with replace, those that can rejoin (elasticrun.survive) "
                "keep their processes.",
-       .type = choice_type<on_failure>(
-           {{"restart", on_failure::restart}, {"replace", on_failure::replace}},
+       .type = choice_type<failure_policy>(
+           {{"restart", failure_policy::restart}, {"replace", failure_policy::replace}},
            in_job(&launch_config::workers, &worker_spec::on_failure)),
        .is_own = true},
       {.names = "--rejoin-timeout",

@@ -42,7 +42,7 @@ ELASTIC_DECL int exit_code(const std::exception& failure) {
   }
 }
 
-ELASTIC_DECL bool failed_elsewhere(const run_result& result) {
+ELASTIC_DECL bool has_failed_elsewhere(const run_result& result) {
   return result.state == worker_state::failed &&
          std::all_of(result.failures.begin(), result.failures.end(),
                      [](const run_result::failure& failure) { return failure.stopped_by_agent; });
@@ -54,7 +54,7 @@ ELASTIC_DECL std::string closing_words(const std::string& name, const run_result
   if (result.left_as_bad) {
     words =
         fmt::format("\n{} FAILED on this node, which has left the job: {}\n", name, result.reason);
-  } else if (failed_elsewhere(result)) {
+  } else if (has_failed_elsewhere(result)) {
     words = fmt::format("\n{} FAILED, not on this node: {}\n", name, result.reason);
   } else if (result.state == worker_state::failed) {
     words = failure_report(name, result.failures);

@@ -810,7 +810,7 @@ ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change, int
   const bool is_ending_well = all_finished_ || (some_finished_ && is_in_vain);
   if (!state_.complete || change_ || is_ending_well) return;
   change.restarts = restarts_;
-  log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change.what);
+  log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change.reason);
   change_ = rendezvous_messages::changed{state_.round, std::move(change), failed_rank};
   for (const auto& [node, rank] : counted(state_.participants)) {
     answer(node, *change_);

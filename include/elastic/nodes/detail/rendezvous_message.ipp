@@ -228,7 +228,7 @@ inline void describe(rendezvous_messages::changed& message, record_rows& rows) {
   round_row(rows, message.round);
   rows.choice("change", message.what.kind, change_names);
   rows.number("restarts", message.what.restarts, 0, limits::job_restarts);
-  rows.sentence("what", message.what.what, limits::rendezvous_sentence_bytes);
+  rows.sentence("what", message.what.reason, limits::rendezvous_sentence_bytes);
   if (rows.has_group("failed_rank", message.failed_rank >= 0)) {
     rows.number("failed_rank", message.failed_rank, 0, limits::nodes - 1);
   }

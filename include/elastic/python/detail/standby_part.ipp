@@ -51,7 +51,7 @@ ELASTIC_DECL duration standby_part::stop_delay(const rendezvous_change& change) 
     context_.log.debug("the workers are stopped at once: {}", plan.reason);
     return plan.delay;
   }
-  context_.log.info("{}: the workers continue for at most {}, since {}", change.what,
+  context_.log.info("{}: the workers continue for at most {}, since {}", change.reason,
                     worker_liveness::text_of(plan.delay), plan.reason);
   standbys_->hurry();
   return plan.delay;

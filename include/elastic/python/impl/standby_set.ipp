@@ -828,7 +828,7 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
     // The death may have been an accident, so this tries once more.
     throw error(
         errc::start_failed,
-        end && !end->success()
+        end && !end->is_success()
             ? fmt::format("the probe of '{}' ended by {}", spec.program, end->text())
             : fmt::format("'{}' does not run what PYTHONPATH names before the script",
                           spec.program));

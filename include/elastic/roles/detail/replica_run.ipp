@@ -75,7 +75,7 @@ ELASTIC_DECL void replica_run::drain(pending_command& pending) {
 
 ELASTIC_DECL std::optional<int> replica_run::ended_with_success() const {
   for (const worker_group::worker& each : group_.workers()) {
-    if (each.end && each.end->status.success()) return each.identity.local_rank;
+    if (each.end && each.end->status.is_success()) return each.identity.local_rank;
   }
   return std::nullopt;
 }
@@ -252,7 +252,7 @@ ELASTIC_DECL task<void> replica_run::await_event() {
 ELASTIC_DECL void replica_run::judge(std::size_t replica) {
   const worker_group::worker& entry = group_.workers()[replica];
   const exit_status status = entry.end->status;
-  if (status.success()) {
+  if (status.is_success()) {
     log_.info("{} replica {} (pid {}) has ended with success", spec_.role, replica, entry.pid);
     return;
   }

@@ -33,7 +33,7 @@ class role_log_handler final : public log_handler {
 ELASTIC_DECL logger log_of_role(const std::string& name, const logger& log) {
   for (const log_level level :
        {log_level::debug, log_level::info, log_level::warning, log_level::error}) {
-    if (log.enabled(level)) return logger(new_shared<role_log_handler>(name, log), level);
+    if (log.is_enabled(level)) return logger(new_shared<role_log_handler>(name, log), level);
   }
   return {};
 }

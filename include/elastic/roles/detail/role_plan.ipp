@@ -166,7 +166,9 @@ ELASTIC_DECL launch_config role_plan::config_of(std::size_t role,
   launch_config config = which.config;
   worker_spec& workers = config.workers;
   workers.role = which.name;
-  if (which.on_failure == elastic::role::policy::replace) workers.on_failure = on_failure::replace;
+  if (which.on_failure == elastic::role::policy::replace) {
+    workers.on_failure = failure_policy::replace;
+  }
   workers.log_dir = around.log_root.empty() ? "/dev/null" : around.log_root;
   if (!around.log_root.empty()) workers.log_name = name_of_run(which.name, around.restarts);
   // The journal of the job has all records; the role has its own file only on request.

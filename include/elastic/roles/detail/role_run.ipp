@@ -252,7 +252,7 @@ ELASTIC_DECL task<void> role_run::open_board() {
   }
   const auto board = new_shared<role_board>(strand_, std::move(names), log_);
   // Workers read the file, and must not wait for a file system that hangs.
-  board->open(logs_.enabled() && !logs_.may_hang() ? logs_.root() : std::string());
+  board->open(logs_.is_enabled() && !logs_.may_hang() ? logs_.root() : std::string());
   board_ = board;
   if (!plan_->options().on_change) co_return;
   board->listen([weak = weak_from_this()](std::int64_t) {
@@ -372,7 +372,7 @@ ELASTIC_DECL task<void> role_run::note_open_ports(std::size_t role, int restarts
 /// Like an agent with its own directory, removes one in the temporary folder after success.
 ELASTIC_DECL task<void> role_run::leave_logs() {
   const worker_state state = machine_.verdict() ? machine_.verdict()->state : worker_state::failed;
-  if (!logs_.enabled() || state == worker_state::failed) co_return;
+  if (!logs_.is_enabled() || state == worker_state::failed) co_return;
   std::function<log_layout()> leaving = [logs = logs_, state]() mutable {
     if (state == worker_state::succeeded) {
       logs.discard();

@@ -32,7 +32,7 @@ inline void check_replicas(const worker_spec& workers) {
     if (holds) return;
     throw error(errc::invalid_argument, fmt::format("replicas have no {}", what));
   };
-  demand(workers.on_failure == on_failure::restart,
+  demand(workers.on_failure == failure_policy::restart,
          "world: on_failure replace is for workers that have one");
   demand(workers.node_check.command.empty(), "node check");
   const log_options& logs = workers.logs;
@@ -70,7 +70,7 @@ inline task<run_result> run_replicas_once(std::unique_ptr<replica_parts> parts) 
   const auto strand = asio::make_strand(executor);
   agent_part::context context = part_context(strand, executor, parts->requests.inbox());
   prepared_workers prepared = std::move(parts->prepared);
-  prepared.services = complete(std::move(prepared.services), strand);
+  prepared.services = complete_services(std::move(prepared.services), strand);
   const auto run = new_shared<replica_run>(std::move(context), std::move(prepared), parts->run_id);
   auto on_cancel = stop_by_cancellation(parts->requests.inbox());
   task<run_result> serving = serve_inbox(strand, std::move(parts->requests), run, run->run());

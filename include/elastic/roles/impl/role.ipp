@@ -70,7 +70,7 @@ inline void check_what_group_sets(const role& checked) {
   const worker_spec& workers = checked.config.workers;
   demand(workers.role == worker_spec().role, "workers.role");
   demand(workers.log_dir.empty(), "workers.log_dir");
-  demand(workers.on_failure == on_failure::restart, "workers.on_failure");
+  demand(workers.on_failure == failure_policy::restart, "workers.on_failure");
   const std::string& run_id = checked.config.rendezvous.run_id;
   demand(run_id.empty() || run_id == rendezvous_parameters().run_id, "rendezvous.run_id");
 }

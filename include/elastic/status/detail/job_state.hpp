@@ -198,7 +198,7 @@ struct job_attempt {
 
 /// The account of ranks that were replaced while other workers of the job continued.
 struct job_replacements {
-  /// The job runs with `on_failure::replace`.
+  /// The job runs with `failure_policy::replace`.
   bool is_on = false;
   /// The rounds in which workers of this node continued, and the ranks replaced in these.
   std::int64_t epochs = 0;

@@ -73,7 +73,7 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::another_round() {
       co_return std::move(*round);
     }
     parameters_.log.debug("rendezvous '{}', round {}: meeting again: {}", run_id(), round_,
-                          change_->what);
+                          change_->reason);
   }
 }
 
@@ -457,7 +457,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explaine
     // Needed once the nodes count together again.
     counted_failures failure;
     failure.round = round_;
-    failure.cause = detected->what;
+    failure.cause = detected->reason;
     co_await failures_.count(std::move(failure));
   }
   if (!detected || !counts_together()) co_return detected;

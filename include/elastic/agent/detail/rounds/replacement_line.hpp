@@ -22,7 +22,7 @@ inline std::string end_clause(const exit_status& status) {
   std::string clause = fmt::format("ended by signal {}", *number);
   // The name of an unnamed signal only repeats its number.
   if (name.starts_with("SIG")) clause += fmt::format(" ({})", name);
-  return status.core_dumped() ? clause + ", core dumped" : clause;
+  return status.has_dumped_core() ? clause + ", core dumped" : clause;
 }
 
 inline std::string failure_clause(const worker_group::worker& failed) {

@@ -140,7 +140,7 @@ ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change,
                                                 std::optional<time_point> stepped) {
   job_event event = about(job_event::type::round_ended);
   event.state = journal_name(change);
-  event.reason = change.what;
+  event.reason = change.reason;
   if (change.on_other_node) event.elsewhere = 1;
   event.restarts = failures;
   event.step = group_.reports().furthest_step;
@@ -153,7 +153,7 @@ ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& chang
                                                   time_point ended) {
   job_event event = about(job_event::type::ranks_replaced);
   event.state = journal_name(change);
-  event.reason = change.what;
+  event.reason = change.reason;
   event.count = start.stayed;
   event.ranks.assign(start.replaced.begin(), start.replaced.end());
   if (!event.ranks.empty()) event.rank = event.ranks.front();

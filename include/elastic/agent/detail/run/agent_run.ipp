@@ -443,7 +443,7 @@ ELASTIC_DECL task<std::optional<assigned_ranks>> agent_run::join_round() {
     co_await race(keep_result(agree_in_round(), ranks), note_change());
     if (ranks) co_return ranks;
     if (ledger_.is_used_up(time_.now())) co_return std::nullopt;
-    log_.warning("joining another round: {}", attempt_->change->what);
+    log_.warning("joining another round: {}", attempt_->change->reason);
   }
 }
 
@@ -617,7 +617,7 @@ ELASTIC_DECL void agent_run::take_change(rendezvous_change change) {
   ledger_.count(change.restarts, time_.now());
   note_missing_steps();
   journal_.note_round_end(change, ledger_.failures(), epochs_.stepped());
-  if (change.is_pause) pause_.note(change.what);
+  if (change.is_pause) pause_.note(change.reason);
   attempt_->change = std::move(change);
 }
 
@@ -729,7 +729,7 @@ ELASTIC_DECL void agent_run::log_change(const restart_ledger::decision& decision
   const bool replaces = may_replace(decision, failed.size());
   journal_.note_decision(decision, ledger_.failures(), replaces);
   if (replaces) {
-    return log_.warning("{}", replacement_line(failed, attempt_->change->what, decision.reason));
+    return log_.warning("{}", replacement_line(failed, attempt_->change->reason, decision.reason));
   }
   for (const worker_group::worker* const entry : failed) {
     log_.warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", entry->identity.role_name,
@@ -738,7 +738,7 @@ ELASTIC_DECL void agent_run::log_change(const restart_ledger::decision& decision
   }
   const bool restarts = decision.restart && !attempt_->change->is_pause;
   log_.warning("{}: {}{}", restarts ? "restarting the workers" : "stopping the workers",
-               failed.empty() ? attempt_->change->what + ": " : "", decision.reason);
+               failed.empty() ? attempt_->change->reason + ": " : "", decision.reason);
 }
 
 /// Ends the attempt and waits for `delay` before the next, unless a stop is requested meanwhile.
@@ -792,8 +792,9 @@ ELASTIC_DECL run_result agent_run::finish_late() {
 }
 
 ELASTIC_DECL run_result agent_run::finish_given_up(const restart_ledger::decision& decision) {
+  const std::string& cause = attempt_->change->reason;
   run_result result =
-      finish(worker_state::failed, fmt::format("{}: {}", attempt_->change->what, decision.reason));
+      finish(worker_state::failed, fmt::format("{}: {}", cause, decision.reason));
   result.is_hopeless = decision.is_hopeless;
   return result;
 }

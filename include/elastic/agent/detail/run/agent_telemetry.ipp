@@ -145,7 +145,7 @@ ELASTIC_DECL std::string agent_telemetry::error_without_file(const event::worker
 }
 
 ELASTIC_DECL std::string agent_telemetry::worker_event_state(const worker_group::worker& entry) {
-  if (entry.end && entry.end->status.success()) return "SUCCEEDED";
+  if (entry.end && entry.end->status.is_success()) return "SUCCEEDED";
   return entry.end && !entry.stopped_by_agent ? "FAILED" : "TERMINATED";
 }
 

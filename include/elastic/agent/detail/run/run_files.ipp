@@ -96,7 +96,7 @@ ELASTIC_DECL task<void> run_files::leave(run_result* result) {
   if (result) {
     result->log_directory = has_succeeded && !layout_.keeps_files() ? "" : layout_.root();
   }
-  if (result && result->state == worker_state::failed && layout_.enabled()) {
+  if (result && result->state == worker_state::failed && layout_.is_enabled()) {
     report = failure_report_json(*result);
   }
   std::function<left_log_directory()> work = [layout = layout_, outcome, report] {

@@ -21,7 +21,7 @@ namespace elastic::detail {
 
 inline agent_part::context with_workers(agent_part::context context, const worker_spec& spec) {
   context.local_world_size = spec.nproc_per_node;
-  context.replaces_workers = spec.on_failure == on_failure::replace;
+  context.replaces_workers = spec.on_failure == failure_policy::replace;
   return context;
 }
 

@@ -98,7 +98,7 @@ ELASTIC_DECL void hang_hooks::state::note(const process_set::process_end& end) {
   changed.set();
   const std::string where =
       entry.output_file.empty() ? "" : fmt::format("; its output: {}", entry.output_file);
-  if (end.status.success()) {
+  if (end.status.is_success()) {
     services.log.info("the hang hook of rank {} has ended{}", entry.rank, where);
   } else if (hurried) {
     services.log.info("the hang hook of rank {} was killed, since the workers are stopped",

@@ -35,7 +35,7 @@ ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
   } else if (!outcome.status) {
     sentence = fmt::format("the node check did not end within {} s",
                            std::chrono::duration<double>(check.timeout).count());
-  } else if (!outcome.status->success()) {
+  } else if (!outcome.status->is_success()) {
     sentence = fmt::format("the node check failed: {}", outcome.status->text());
   } else {
     return std::nullopt;
