@@ -48,9 +48,8 @@ void* allocate(std::size_t size, std::size_t alignment) {
   ++total.calls;
   total.bytes += size;
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  void* const block = alignment > alignof(std::max_align_t)
-                          ? std::aligned_alloc(alignment, rounded)
-                          : std::malloc(size);
+  void* const block = alignment > alignof(std::max_align_t) ? std::aligned_alloc(alignment, rounded)
+                                                            : std::malloc(size);
   if (!block) throw std::bad_alloc();
   return block;
 }
@@ -111,8 +110,7 @@ void throw_failure(const std::exception_ptr& failure, const elastic::run_result&
 }
 
 std::vector<count> restart_rounds(int workers, int rounds) {
-  elastic::launch_config config =
-      config_of(workers, "test $RANK = 0 && exit 1; exec sleep 600");
+  elastic::launch_config config = config_of(workers, "test $RANK = 0 && exit 1; exec sleep 600");
   config.workers.max_restarts = warm_up + rounds;
   elastic::agent_services services;
   services.journal = std::make_shared<elastic::job_journal>(elastic::job_journal::options{"node"});
