@@ -91,8 +91,8 @@ class guarded_launcher final : public process_launcher {
   ELASTIC_DECL void note_problem(std::string_view name, std::string_view problem);
 
   // Waits for the guard's first message, which says whether the program runs. Result: null if this
-  // guard cannot work here.
-  ELASTIC_DECL task<std::unique_ptr<child>> meet(process_spec spec, std::string path,
+  // guard cannot work here. The process_spec must exist until then.
+  ELASTIC_DECL task<std::unique_ptr<child>> meet(const process_spec& spec, std::string path,
                                                  started_guard started);
   ELASTIC_DECL static detail::spawn_result as_spawn_result(const detail::guard_message& refused);
 

@@ -11,6 +11,7 @@
 #include <elastic/agent/detail/run/request_inbox.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/shielded_run.hpp>
 #include <elastic/base/error.hpp>
@@ -56,7 +57,7 @@ inline task<run_result> run_agent_once(std::unique_ptr<pending_agent> pending) {
         stop(requested);
       };
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const auto strand = asio::make_strand(executor);
+  const asio::any_io_executor strand = new_strand(executor);
   agent_part::context context = part_context(strand, executor, pending->requests.inbox());
   task<run_result> serving = serve_agent(std::move(context), std::move(pending));
   task<run_result> running =

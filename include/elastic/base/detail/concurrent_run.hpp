@@ -35,12 +35,9 @@ class concurrent_run : public std::enable_shared_from_this<concurrent_run<Handle
  public:
   // The caller's requests go to the first `addressees` tasks.
   concurrent_run(Handler handler, std::size_t count, std::size_t addressees, cancelled_by reason)
-      : handler_(std::move(handler)),
-        addressees_(addressees),
-        reason_(reason),
-        cancel_(count),
-        has_ended_(count) {
+      : handler_(std::move(handler)), addressees_(addressees), reason_(reason), branches_(count) {
     outcome_.failures.resize(count);
+    outcome_.order.reserve(count);
   }
 
   void start(const asio::any_io_executor& executor, std::vector<task<void>> tasks) {
@@ -54,34 +51,39 @@ class concurrent_run : public std::enable_shared_from_this<concurrent_run<Handle
       auto on_end = [self = this->shared_from_this(), place](std::exception_ptr failure) {
         self->ended(place, failure);
       };
-      start_task(executor, std::move(tasks[place]), std::move(on_end), cancel_[place].slot());
+      start_task(executor, std::move(tasks[place]), std::move(on_end),
+                 branches_[place].cancel.slot());
     }
   }
 
  private:
+  struct branch {
+    asio::cancellation_signal cancel;
+    bool has_ended = false;
+  };
+
   void cancel(std::size_t count, asio::cancellation_type type) {
     for (std::size_t place = 0; place < count; ++place) {
-      if (!has_ended_[place]) cancel_[place].emit(type);
+      if (!branches_[place].has_ended) branches_[place].cancel.emit(type);
     }
   }
 
   void ended(std::size_t place, const std::exception_ptr& failure) {
-    has_ended_[place] = true;
+    branches_[place].has_ended = true;
     outcome_.failures[place] = failure;
     outcome_.order.push_back(place);
     if (!is_cancelled_ && (failure || reason_ == cancelled_by::first_end)) {
       is_cancelled_ = true;
-      cancel(cancel_.size(), asio::cancellation_type::all);
+      cancel(branches_.size(), asio::cancellation_type::all);
     }
-    if (outcome_.order.size() < cancel_.size()) return;
+    if (outcome_.order.size() < branches_.size()) return;
     std::move(handler_)(std::move(outcome_));
   }
 
   Handler handler_;
   std::size_t addressees_;
   cancelled_by reason_;
-  std::vector<asio::cancellation_signal> cancel_;
-  std::vector<bool> has_ended_;
+  std::vector<branch> branches_;
   bool is_cancelled_ = false;
   concurrent_outcome outcome_;
 };

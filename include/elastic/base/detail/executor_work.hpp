@@ -69,6 +69,10 @@ using executor_work = single_call<>;
 /// Receives the exception of a task, or null.
 using end_handler = single_call<std::exception_ptr>;
 
+/// A strand on the executor. If that is an io_context's own, the strand has its type: on an
+/// `any_io_executor`, Asio allocates memory for each property that it asks for.
+ELASTIC_DECL asio::any_io_executor new_strand(const asio::any_io_executor& executor);
+
 /// Runs `work` on the executor, never within this call.
 ELASTIC_DECL void post_work(const asio::any_io_executor& executor, executor_work work);
 ELASTIC_DECL void post_work(const asio::strand<asio::any_io_executor>& strand, executor_work work);

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -61,7 +62,11 @@ class json_object {
     return *this;
   }
 
-  std::string text() const { return text_ + '}'; }
+  std::string text() const& { return text_ + '}'; }
+  std::string text() && {
+    text_ += '}';
+    return std::move(text_);
+  }
 
  private:
   void begin(std::string_view name) {

@@ -80,19 +80,20 @@ class job_tracker final : public journal_sink {
  public:
   void take(const journal_record& record) override {
     const std::lock_guard lock(mutex_);
-    const auto next = new_shared<job::snapshot>(*current_);
-    next->apply(record.event);
-    current_ = next;
+    state_.apply(record.event);
+    current_ = nullptr;
   }
   std::shared_ptr<const job::snapshot> view() const {
     const std::lock_guard lock(mutex_);
+    if (!current_) current_ = new_shared<job::snapshot>(state_);
     return current_;
   }
 
  private:
   mutable std::mutex mutex_;
-  /// Immutable: each change replaces it by a new snapshot.
-  std::shared_ptr<const job::snapshot> current_ = new_shared<job::snapshot>();
+  job::snapshot state_;
+  /// A copy of the state for viewers; null: nobody has asked since the last change.
+  mutable std::shared_ptr<const job::snapshot> current_;
 };
 
 }  // namespace detail

@@ -25,8 +25,9 @@ ELASTIC_DECL std::string find_program(const process_spec& spec);
 
 /// The same. If a file system on the way may hang, the lookup runs on a thread. It also touches the
 /// directory and the program itself, so that the kernel has them cached for the start.
+/// @param spec  must exist until the task has ended
 /// Errors: as `find_program`. Cancellation: all types, at once.
-ELASTIC_DECL task<std::string> find_program_on_thread(process_spec spec);
+ELASTIC_DECL task<std::string> find_program_on_thread(const process_spec& spec);
 
 }  // namespace elastic::detail
 

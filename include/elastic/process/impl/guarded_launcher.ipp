@@ -226,7 +226,7 @@ ELASTIC_DECL void guarded_launcher::note_problem(std::string_view name, std::str
   problems_ += fmt::format("{}: {}", name, problem);
 }
 
-ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(process_spec spec,
+ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(const process_spec& spec,
                                                                  std::string path,
                                                                  started_guard started) {
   asio::posix::stream_descriptor socket(executor_, started.socket.release());

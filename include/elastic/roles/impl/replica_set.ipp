@@ -8,6 +8,7 @@
 #include <elastic/agent/detail/run/inbox_service.hpp>
 #include <elastic/agent/detail/run/request_inbox.hpp>
 #include <elastic/agent/worker_spec.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/detail/shielded_run.hpp>
@@ -67,7 +68,7 @@ struct replica_parts {
 inline task<run_result> run_replicas_once(std::unique_ptr<replica_parts> parts) {
   if (!parts) throw error(errc::invalid_argument, "a replica_set runs once");
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const auto strand = asio::make_strand(executor);
+  const asio::any_io_executor strand = new_strand(executor);
   agent_part::context context = part_context(strand, executor, parts->requests.inbox());
   prepared_workers prepared = std::move(parts->prepared);
   prepared.services = complete_services(std::move(prepared.services), strand);

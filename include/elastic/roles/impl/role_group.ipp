@@ -7,6 +7,7 @@
 #include <elastic/agent/detail/run/command_reply.hpp>
 #include <elastic/agent/detail/run/inbox_service.hpp>
 #include <elastic/agent/detail/run/request_inbox.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/shielded_run.hpp>
 #include <elastic/base/error.hpp>
@@ -76,7 +77,7 @@ struct group_parts {
 
 inline task<role_group::result> run_group_once(std::unique_ptr<group_parts> parts) {
   if (!parts) throw error(errc::invalid_argument, "a role_group runs once");
-  const asio::any_io_executor strand = asio::make_strand(parts->plan->executor());
+  const asio::any_io_executor strand = new_strand(parts->plan->executor());
   const auto run = new_shared<role_run>(strand, parts->plan);
   auto on_cancel = stop_by_cancellation(parts->requests.inbox());
   task<role_group::result> serving =

@@ -121,7 +121,6 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
                                                           tcp_store_server::options options)
     : strand_(asio::make_strand(executor)),
       options_(std::move(options)),
-      scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
       is_open_(strand_),
       has_newcomers_(strand_),
       disconnected_(strand_),
@@ -337,6 +336,7 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
     return nullptr;
   }
   peer.non_blocking(true, failure);
+  if (!scratch_) scratch_ = std::make_unique_for_overwrite<char[]>(scratch_bytes);
   return new_shared<tcp_store_reactor_connection>(
       std::move(peer), std::span<char>(scratch_.get(), scratch_bytes), engine_, extras.bounds,
       extras.legacy_dialect, accounts_, std::move(on_gone));

@@ -120,7 +120,7 @@ ELASTIC_DECL journal_record read_journal_record(const json_fields& fields) {
 ELASTIC_DECL std::string to_json_line(const journal_record& record) {
   detail::json_object line;
   detail::write_record(line, record);
-  return line.text();
+  return std::move(line).text();
 }
 
 ELASTIC_DECL journal_record parse_journal_line(std::string_view line) {
