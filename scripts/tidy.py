@@ -62,15 +62,15 @@ ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 # Headers in detail/ that other modules may include, too. All others are private to their module.
 SHARED = {
     "agent": ["async_run", "command_reply", "inbox_service", "line_template", "pending_command",
-              "request_inbox", "role_link", "worker_run"],
+              "request_inbox", "role_link", "run_activity", "worker_run"],
     "base": ["asio_address", "asio_channel", "asio_core", "asio_descriptor", "asio_local",
              "asio_network", "asio_ssl", "asio_strand", "asio_tasks", "asio_tcp", "async_start",
              "base64", "blocking", "concurrent_run", "descriptor_share", "endless",
              "executor_work", "internals", "joined_text", "json", "json_document", "json_fields",
              "json_object", "json_text", "keep_result", "mailbox", "mount_table",
              "named_factories", "nearest_name", "new_shared", "quantity", "random", "record",
-             "required", "ring", "shielded_run", "stable_order", "temporary_folder", "unique_fd",
-             "waiters"],
+             "required", "ring", "seconds_text", "shielded_run", "stable_order", "temporary_folder",
+             "unique_fd", "waiters"],
     "contract": ["call_memfd", "macros", "roles_document", "visible_devices"],
     "control": ["control_message", "line_intake", "worker_liveness"],
     "launch": ["function_preparer", "node_journal", "signalled_run", "worker_preparation"],

@@ -20,10 +20,13 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace job_tests {
 
@@ -268,6 +271,42 @@ TEST_CASE("job: a view shows its workers, and does not change", "[integration][a
   CHECK_FALSE(after->workers.at(0).is_running);
   CHECK_FALSE(after->workers.at(0).end);
   CHECK(before->round == -1);
+}
+
+std::string dump_of(const job& work) {
+  std::ostringstream out;
+  work.dump(out);
+  return out.str();
+}
+
+TEST_CASE("job: a dump needs no answer of the job's strand", "[integration][agent]") {
+  program host({"hang"});
+  std::optional<job> work;
+  std::string running;
+  std::shared_ptr<const job::snapshot> view;
+  // The strand does nothing else until this returns.
+  host.observer->on_start = [&] {
+    work->stop();
+    std::thread([&] {
+      view = work->view();
+      running = dump_of(*work);
+    }).join();
+  };
+  work.emplace(host.context.get_executor(), host.config, host.services);
+  CHECK(dump_of(*work) == "agent: not begun\n");
+  host.run(*work);
+  CHECK(running.find("agent: the workers run") == 0);
+  CHECK(running.find("round 0, node 0 of 1; restarts: 0 of 0") != running.npos);
+  CHECK(running.find("requests that its strand has not taken: 1\n") != running.npos);
+  REQUIRE(view);
+  for (const job::snapshot::worker& each : view->workers) {
+    const std::string line = fmt::format("rank {}, pid {}: runs", each.rank, each.pid);
+    CHECK(running.find(line) != running.npos);
+  }
+  const std::string after = dump_of(*work);
+  CHECK(after.find("agent: ended") == 0);
+  CHECK(after.find("requests that") == after.npos);
+  CHECK(after.find("with SIGTERM") != after.npos);
 }
 
 TEST_CASE("job: a view counts restarts", "[integration][agent]") {

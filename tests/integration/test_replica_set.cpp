@@ -24,6 +24,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -260,6 +261,26 @@ TEST_CASE("replicas: stopped while one waits for its restart", "[integration][ro
   const run_result result = host.run();
   CHECK(result.state == worker_state::stopped);
   CHECK(result.restarts == 0);
+}
+
+TEST_CASE("replicas: a dump has the process of each, also of one that was started again",
+          "[integration][roles]") {
+  program host(2, "test $ROLE_RANK$TORCHELASTIC_RESTART_COUNT = 10 && exit 1; exec sleep 600");
+  host.config.workers.max_restarts = 1;
+  std::string dumped;
+  host.observer->on_start = [&](const elastic::agent_part::started_workers&) {
+    if (host.observer->all.size() < 2) return;
+    std::ostringstream out;
+    host.replicas->dump(out);
+    dumped = out.str();
+    host.replicas->stop();
+  };
+  CHECK(host.run().state == worker_state::stopped);
+  CHECK(dumped.find("replica_set: the workers run") == 0);
+  CHECK(dumped.find("restarts: 1 of 1") != dumped.npos);
+  CHECK(dumped.find("rank 0, pid ") != dumped.npos);
+  CHECK(dumped.find("rank 1, pid ") != dumped.npos);
+  CHECK(dumped.find("exit") == dumped.npos);
 }
 
 TEST_CASE("replicas: stopped before the run, none starts", "[integration][roles]") {

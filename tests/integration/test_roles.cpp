@@ -137,6 +137,31 @@ class program {
   elastic::test::leftovers remains_;
 };
 
+TEST_CASE("roles: a dump has the state of each role and the processes of those that run",
+          "[integration][roles]") {
+  program host;
+  host.add("server", {"hang"});
+  role& client = host.add("client", {"exit", "0"});
+  client.starts_after.push_back({"server", role_condition::event::success});
+  host.observer->roles = 1;
+  std::string dumped;
+  const auto dump = [&] {
+    std::ostringstream out;
+    host.group->dump(out);
+    return out.str();
+  };
+  host.observer->on_start = [&] {
+    dumped = dump();
+    host.group->stop();
+  };
+  CHECK(host.run().state == worker_state::stopped);
+  CHECK(dumped.find("role 'server': ") != dumped.npos);
+  CHECK(dumped.find("agent: the workers run") != dumped.npos);
+  CHECK(dumped.find("rank 0, pid ") != dumped.npos);
+  CHECK(dumped.find("role 'client': waiting") != dumped.npos);
+  CHECK(dump().find("agent: ") == dumped.npos);
+}
+
 /// What fails when the file is there.
 std::string fail_after(const std::string& file) {
   return std::string(ELASTIC_PUPPET) + " await " + file + " exit 3";

@@ -14,6 +14,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/rendezvous/rendezvous_factory.hpp>
 
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@ namespace elastic {
 
 namespace detail {
 class request_inbox;
+class run_monitor;
 struct pending_agent;
 struct inbox_access;
 }  // namespace detail
@@ -35,9 +37,9 @@ struct inbox_access;
 /// The run needs nothing of the object: the destructor asks it to stop, as `stop({})` does, and
 /// does not wait. The run then ends with a result whose state is `stopped`.
 ///
-/// Thread-safety: `stop`, `signal`, `signal_rank`, `ask`, `carry_out` and the destructor from any
-/// thread; the rest from one thread at a time. `run` creates a strand on its caller's executor and
-/// does everything there, so the executor may be a thread pool's (but see
+/// Thread-safety: `stop`, `signal`, `signal_rank`, `ask`, `carry_out`, `dump` and the destructor
+/// from any thread; the rest from one thread at a time. `run` creates a strand on its caller's
+/// executor and does everything there, so the executor may be a thread pool's (but see
 /// agent_services::process_options::parent).
 class local_agent {
  public:
@@ -148,10 +150,18 @@ class local_agent {
                               std::forward<CompletionToken>(token));
   }
 
+  /// Writes what the agent does, and since when, as a few lines for people: its step, the round,
+  /// the workers with their processes, and what was sent to them. It needs no answer of the agent's
+  /// strand: call it from another thread, or from a debugger, when the program seems stuck. The
+  /// lines are no contract.
+  /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
+  ELASTIC_DECL void dump(std::ostream& out) const;
+
  private:
   friend detail::inbox_access;
 
   std::shared_ptr<detail::request_inbox> inbox_;
+  std::shared_ptr<detail::run_monitor> monitor_;
   /// What the run takes; null afterwards.
   std::unique_ptr<detail::pending_agent> pending_;
 };

@@ -16,6 +16,7 @@
 
 #include <sys/types.h>
 
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,8 +43,8 @@ class job_tracker;
 /// `stop()` does, and does not wait. The handler is still called, with a result whose state is
 /// `stopped`. Whoever waits for the end keeps the context running until then.
 ///
-/// Thread-safety: `stop`, `kill`, `view`, `carry_out` and the destructor from any thread; the
-/// rest from one thread at a time.
+/// Thread-safety: `stop`, `kill`, `view`, `dump`, `carry_out` and the destructor from any thread;
+/// the rest from one thread at a time.
 class job {
  public:
   /// The state of a job on this node at one moment. It does not change.
@@ -125,6 +126,10 @@ class job {
 
   /// The current state of the job on this node; never null. A change replaces it by a new snapshot.
   ELASTIC_DECL std::shared_ptr<const snapshot> view() const;
+
+  /// Writes what the job does on this node, and since when, for people: `local_agent::dump`.
+  /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
+  ELASTIC_DECL void dump(std::ostream& out) const;
 
   /// Asks the workers to end: with SIGTERM, and with SIGKILL after `shutdown_timeout` of the
   /// worker_spec, unless the request says otherwise. A request that does not escalate has no effect

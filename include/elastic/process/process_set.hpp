@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <iosfwd>
 #include <map>
 #include <memory>
 #include <optional>
@@ -221,6 +222,12 @@ class process_set {
   /// one.
   ELASTIC_DECL std::function<std::vector<std::string>()> tail_reader(std::size_t index) const;
 
+  /// Writes what each process of the set does, and since when, as a line for people: which run,
+  /// which are being started, which were sent a signal, and what a slot that is being cleared waits
+  /// for. The lines are no contract.
+  /// Errors: those of the stream.
+  ELASTIC_DECL void dump(std::ostream& out) const;
+
  private:
   using slot_pointer = std::shared_ptr<detail::process_slot>;
 
@@ -235,6 +242,8 @@ class process_set {
     std::size_t running = 0;
     /// By slot: the signals to send to processes that are still being started.
     std::map<std::size_t, std::vector<int>> starting;
+    /// By slot: when the start began.
+    std::map<std::size_t, time_point> starting_since;
     bool stop_waiting = false;
     bool abandoned = false;
     std::optional<std::pair<stop_plan, detail::stop_ladder>> begun;

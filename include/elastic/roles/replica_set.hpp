@@ -14,6 +14,7 @@
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/signal_plan.hpp>
 
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@ namespace elastic {
 
 namespace detail {
 class request_inbox;
+class run_monitor;
 struct inbox_access;
 struct replica_parts;
 }  // namespace detail
@@ -43,8 +45,8 @@ struct replica_parts;
 /// The run needs nothing of the object: the destructor asks it to stop, as `stop()` does, and does
 /// not wait. The run then ends with a result whose state is `stopped`.
 ///
-/// Thread-safety: `stop`, `signal`, `signal_replica`, `carry_out` and the destructor from any
-/// thread; the rest from one thread at a time.
+/// Thread-safety: `stop`, `signal`, `signal_replica`, `carry_out`, `dump` and the destructor from
+/// any thread; the rest from one thread at a time.
 class replica_set {
  public:
   /// @param config    `workers` describes the replicas, `nproc_per_node` of them; `max_restarts`
@@ -133,10 +135,15 @@ class replica_set {
                               std::forward<CompletionToken>(token));
   }
 
+  /// Writes what the set does, and since when, for people: as `local_agent::dump`.
+  /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
+  ELASTIC_DECL void dump(std::ostream& out) const;
+
  private:
   friend detail::inbox_access;
 
   std::shared_ptr<detail::request_inbox> inbox_;
+  std::shared_ptr<detail::run_monitor> monitor_;
   /// What the run takes; null afterwards.
   std::unique_ptr<detail::replica_parts> parts_;
 };

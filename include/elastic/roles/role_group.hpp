@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@
 namespace elastic {
 
 namespace detail {
+class group_monitor;
 class request_inbox;
 struct group_parts;
 struct inbox_access;
@@ -44,8 +46,8 @@ struct inbox_access;
 /// One object runs once. The run needs nothing of the object: the destructor asks it to stop, as
 /// `stop()` does, and does not wait. The run then ends with a result whose state is `stopped`.
 ///
-/// Thread-safety: `stop`, `signal`, `carry_out` and the destructor from any thread; the rest from
-/// one thread at a time.
+/// Thread-safety: `stop`, `signal`, `carry_out`, `dump` and the destructor from any thread; the
+/// rest from one thread at a time.
 class role_group {
  public:
   /// The parameters of a group.
@@ -179,11 +181,17 @@ class role_group {
   /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void signal(int number);
 
+  /// Writes the state of each role, and what its agent or its replicas do, and since when, for
+  /// people: as `local_agent::dump`.
+  /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
+  ELASTIC_DECL void dump(std::ostream& out) const;
+
  private:
   friend detail::inbox_access;
 
   asio::any_io_executor executor_;
   std::shared_ptr<detail::request_inbox> inbox_;
+  std::shared_ptr<detail::group_monitor> monitor_;
   /// What the run takes; null afterwards.
   std::unique_ptr<detail::group_parts> parts_;
 };

@@ -28,6 +28,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -324,6 +325,57 @@ TIME_TEST("process_set: kill makes a stop under way end at once", "[process]") {
   CHECK(has_killed);
   CHECK(time.elapsed() == 3s);
   CHECK(world.set.running() == 0);
+}
+
+std::string dump_of(const process_set& set) {
+  std::ostringstream out;
+  set.dump(out);
+  return out.str();
+}
+
+TIME_TEST("process_set: a dump has what each slot does, and since when", "[process]") {
+  set_world world(time);
+  std::string while_starting;
+  world.launcher->prepare = [&](set_act& act) {
+    act.ignored_signals = {SIGTERM};
+    while_starting = dump_of(world.set);
+  };
+  co_await start_several(world.set, 2);
+  CHECK(while_starting ==
+        "process_set: 1 running, 1 being started\n"
+        "  slot 1: is being started for 0.0 s\n"
+        "  slot 0: process 1001 runs for 0.0 s\n");
+  co_await time.sleep_until(time.now() + 12s);
+  CHECK(dump_of(world.set) ==
+        "process_set: 2 running, 0 being started\n"
+        "  slot 0: process 1001 runs for 12.0 s\n"
+        "  slot 1: process 1002 runs for 12.0 s\n");
+  world.act(1).end(exit_status::exited(0));
+  co_await time.sleep_until(time.now() + 1s);
+  world.set.begin_stop(set_plan(SIGTERM, 30s));
+  co_await time.sleep_until(time.now() + 4s);
+  CHECK(dump_of(world.set) ==
+        "process_set: 1 running, 0 being started\n"
+        "  slot 0: process 1001 runs for 17.0 s; SIGTERM was sent 4.0 s ago\n"
+        "  slot 1: process 1002 has ended, and waits to be cleared for 5.0 s\n");
+  co_await world.set.stop(set_plan(SIGTERM, 30s));
+  CHECK(dump_of(world.set) == "process_set: 0 running, 0 being started\n");
+}
+
+TIME_TEST("process_set: a dump has what the clearing of a slot waits for", "[process]") {
+  set_world world(time);
+  world.launcher->prepare = [](set_act& act) { act.tree_stays = true; };
+  co_await start_several(world.set, 1);
+  world.act(0).end(exit_status::exited(0));
+  co_await world.set.next_end();
+  const bool is_cleared = co_await with_deadline(time, time.now() + 3s, world.set.clear(0));
+  CHECK_FALSE(is_cleared);
+  CHECK(dump_of(world.set) ==
+        "process_set: 0 running, 0 being started\n"
+        "  slot 0: process 1001 has ended; waits for what it left behind for 3.0 s\n");
+  world.act(0).tree_gone_event.set();
+  co_await world.set.clear(0);
+  CHECK(dump_of(world.set) == "process_set: 0 running, 0 being started\n");
 }
 
 TIME_TEST("process_set: a place is free for the next process when it is cleared", "[process]") {

@@ -9,6 +9,7 @@
 #include <elastic/agent/detail/run/command_reply.hpp>
 #include <elastic/agent/detail/run/inbox_service.hpp>
 #include <elastic/agent/detail/run/request_inbox.hpp>
+#include <elastic/agent/detail/run/run_activity.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/executor_work.hpp>
@@ -19,6 +20,8 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
+#include <string>
 #include <utility>
 
 namespace elastic {
@@ -27,10 +30,12 @@ namespace detail {
 
 /// What an agent leaves to its run, which may outlive it.
 struct pending_agent {
-  pending_agent(local_agent::options settings, const std::shared_ptr<request_inbox>& inbox)
-      : options(std::move(settings)), requests(inbox) {}
+  pending_agent(local_agent::options settings, const std::shared_ptr<request_inbox>& inbox,
+                std::shared_ptr<run_monitor> follower)
+      : options(std::move(settings)), monitor(std::move(follower)), requests(inbox) {}
 
   local_agent::options options;
+  std::shared_ptr<run_monitor> monitor;
   inbox_reader requests;
 };
 
@@ -39,6 +44,7 @@ inline task<run_result> serve_agent(agent_part::context context,
   const asio::any_io_executor strand = context.strand;
   local_agent::options& options = pending->options;
   agent_services services = complete_services(std::move(options.services), strand);
+  const monitor_scope following(services.journal, services.time, pending->monitor);
   const auto run = new_shared<agent_run>(std::move(context), std::move(options.workers),
                                          std::move(options.rendezvous), std::move(services),
                                          std::move(options.notice), std::move(options.meeting),
@@ -51,8 +57,8 @@ inline task<run_result> run_agent_once(std::unique_ptr<pending_agent> pending) {
   if (!pending) throw error(errc::invalid_argument, "an agent runs once");
   const auto is_cancelled = new_shared<bool>(false);
   std::function<void(asio::cancellation_type)> on_cancel =
-      [is_cancelled, stop = stop_by_cancellation(pending->requests.inbox())](
-          asio::cancellation_type requested) {
+      [is_cancelled,
+       stop = stop_by_cancellation(pending->requests.inbox())](asio::cancellation_type requested) {
         *is_cancelled = true;
         stop(requested);
       };
@@ -72,10 +78,11 @@ inline task<run_result> run_agent_once(std::unique_ptr<pending_agent> pending) {
 }  // namespace detail
 
 ELASTIC_DECL local_agent::local_agent(options settings)
-    : inbox_(detail::new_shared<detail::request_inbox>()) {
+    : inbox_(detail::new_shared<detail::request_inbox>()),
+      monitor_(detail::new_shared<detail::run_monitor>(settings.meeting)) {
   validate(settings.workers);
   if (!settings.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
-  pending_ = std::make_unique<detail::pending_agent>(std::move(settings), inbox_);
+  pending_ = std::make_unique<detail::pending_agent>(std::move(settings), inbox_, monitor_);
 }
 
 ELASTIC_DECL local_agent::~local_agent() { inbox_->push(detail::stop_by_destructor("agent")); }
@@ -103,6 +110,11 @@ ELASTIC_DECL void local_agent::ask(worker_request request) { inbox_->push(reques
 
 ELASTIC_DECL task<job_command::outcome> local_agent::carry_out(job_command command) & {
   return detail::command_by_inbox(std::move(command), inbox_);
+}
+
+ELASTIC_DECL void local_agent::dump(std::ostream& out) const {
+  const std::string text = monitor_->text("agent", inbox_->waiting());
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
 }
 
 }  // namespace elastic

@@ -147,6 +147,8 @@ ELASTIC_DECL task<run_result> job::run() & {
 
 ELASTIC_DECL std::shared_ptr<const job::snapshot> job::view() const { return tracker_->view(); }
 
+ELASTIC_DECL void job::dump(std::ostream& out) const { agent_->dump(out); }
+
 ELASTIC_DECL void job::stop(stop_request request) { agent_->stop(std::move(request)); }
 
 ELASTIC_DECL void job::kill(std::string reason) {

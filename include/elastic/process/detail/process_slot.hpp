@@ -75,8 +75,15 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   /// Ends everything without waiting, because the owner is gone.
   ELASTIC_DECL void abandon() noexcept;
 
+  /// What the process does, and since when, for people: "process 1234 runs for 12.0 s".
+  ELASTIC_DECL std::string text(time_point now) const;
+
   const std::size_t index;
   pid_t pid = 0;
+  /// When the process began to run, to have ended, or to be cleared: the last of these.
+  time_point since{};
+  /// The signal that was last sent to end it, and when; 0: none was.
+  std::pair<int, time_point> asked{};
   /// How long what it leaves behind may linger.
   duration linger = duration::zero();
   std::unique_ptr<child> process;

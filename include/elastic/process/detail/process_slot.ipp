@@ -5,13 +5,17 @@
 #include <elastic/process/detail/process_slot.hpp>
 
 #include <elastic/base/detail/asio_tasks.hpp>
+#include <elastic/base/detail/seconds_text.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/process/detail/file_tail.hpp>
 #include <elastic/process/detail/syscalls.hpp>
+#include <elastic/process/exit_status.hpp>
 
 #include <algorithm>
+
+#include <fmt/format.h>
 
 namespace elastic::detail {
 
@@ -52,6 +56,7 @@ ELASTIC_DECL task<void> process_slot::drain(std::shared_ptr<time_source> time) {
   if (copied.is_set()) co_return;
   const time_point deadline = time->now() + limits::drain_after_exit;
   draining_ = true;
+  since = time->now();
   if (!hurried_.is_set()) {
     co_await with_deadline(*time, deadline, copied.wait());
   }
@@ -82,6 +87,24 @@ ELASTIC_DECL void process_slot::release() {
 ELASTIC_DECL std::vector<std::string> process_slot::tail() const {
   if (err) return err->tail();
   return tail_file.empty() ? tail_ : read_file_tail(tail_file);
+}
+
+ELASTIC_DECL std::string process_slot::text(time_point now) const {
+  const auto& [number, sent] = asked;
+  std::string text = fmt::format("process {} ", pid);
+  if (running()) {
+    text += clearing ? "is being killed for " : "runs for ";
+  } else if (!clearing) {
+    text += "has ended, and waits to be cleared for ";
+  } else {
+    text += draining_ ? "has ended; waits for its output for "
+                      : "has ended; waits for what it left behind for ";
+  }
+  text += seconds_text(now - since);
+  if (number != 0)
+    text += fmt::format("; {} was sent {} ago", signal_name(number), seconds_text(now - sent));
+  if (running() && snapshot) text += fmt::format("; it is {}", snapshot->text());
+  return text;
 }
 
 ELASTIC_DECL void process_slot::stop_waiting() {

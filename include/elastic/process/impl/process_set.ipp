@@ -6,6 +6,7 @@
 
 #include <elastic/base/detail/asio_tasks.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/detail/seconds_text.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/process/child.hpp>
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <exception>
 #include <map>
+#include <ostream>
 
 #include <fmt/format.h>
 
@@ -44,10 +46,17 @@ class start_under_way {
  public:
   using signals = std::map<std::size_t, std::vector<int>>;
 
-  start_under_way(signals& noted, std::size_t index) : noted_(noted), index_(index) {
+  using times = std::map<std::size_t, time_point>;
+
+  start_under_way(signals& noted, times& since, std::size_t index, time_point now)
+      : noted_(noted), since_(since), index_(index) {
     noted_[index_];
+    since_[index_] = now;
   }
-  ~start_under_way() { noted_.erase(index_); }
+  ~start_under_way() {
+    noted_.erase(index_);
+    since_.erase(index_);
+  }
   start_under_way(const start_under_way&) = delete;
   start_under_way& operator=(const start_under_way&) = delete;
 
@@ -57,6 +66,7 @@ class start_under_way {
 
  private:
   signals& noted_;
+  times& since_;
   std::size_t index_;
 };
 
@@ -119,6 +129,21 @@ ELASTIC_DECL std::function<std::vector<std::string>()> process_set::tail_reader(
   return [lines = tail(index)] { return lines; };
 }
 
+ELASTIC_DECL void process_set::dump(std::ostream& out) const {
+  const time_point now = state_->services.time->now();
+  std::string text =
+      fmt::format("process_set: {} running, {} being started\n", running(), starting());
+  for (const auto& [index, since] : state_->starting_since) {
+    text += fmt::format("  slot {}: is being started for {}\n", index,
+                        detail::seconds_text(now - since));
+  }
+  for (const slot_pointer& slot : state_->slots) {
+    if (!slot || slot->is_free() || state_->starting.contains(slot->index)) continue;
+    text += fmt::format("  slot {}: {}\n", slot->index, slot->text(now));
+  }
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
 ELASTIC_DECL process_set::state::state(asio::any_io_executor executor, process_set::services parts)
     : strand(std::move(executor)), services(std::move(parts)), end_noted(strand), progress(strand) {
   if (!services.launcher) services.launcher = detail::new_shared<pidfd_launcher>(strand);
@@ -137,12 +162,16 @@ ELASTIC_DECL void process_set::signal_all(state& self, int number) {
 
 ELASTIC_DECL void process_set::ask_all(state& self, int number, detail::stop_step::target whom) {
   using target = detail::stop_step::target;
+  const time_point now = self.services.time->now();
   for (const auto& slot : self.slots) {
     if (!slot || !slot->running()) continue;
     child& process = *slot->process;
     if (whom == target::others) {
       process.signal_others(number);
-    } else if (whom == target::process ? process.signal_process(number) : process.signal(number)) {
+      continue;
+    }
+    slot->asked = {number, now};
+    if (whom == target::process ? process.signal_process(number) : process.signal(number)) {
       slot->was_stopped = true;
     }
   }
@@ -181,7 +210,8 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   self->begun.reset();
 
   const services& parts = self->services;
-  const detail::start_under_way under_way(self->starting, index);
+  const detail::start_under_way under_way(self->starting, self->starting_since, index,
+                                          parts.time->now());
   task<detail::opened_stream> opening_out = open(parts, plan.out);
   detail::opened_stream out = co_await std::move(opening_out);
   task<detail::opened_stream> opening_err = open(parts, plan.err);
@@ -209,6 +239,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   if (!started) throw error(errc::start_failed, "the process launcher returned no process");
   if (self->abandoned) throw_aborted();
   slot->begin(std::move(started));
+  slot->since = parts.time->now();
   self->slots[index] = slot;
   ++self->running;
   under_way.deliver(*slot->process);
@@ -234,6 +265,7 @@ ELASTIC_DECL task<void> process_set::watch(state_pointer self, slot_pointer slot
   if (slot->abandoned) co_return;
   const time_source& time = *self->services.time;
   process_set::process_end end{slot->index, slot->pid, status, time.now(), time.wall_now()};
+  slot->since = end.time;
   end.was_stopped = slot->was_stopped;
   --self->running;
   if (self->running == 0) self->progress.set();
@@ -358,6 +390,7 @@ ELASTIC_DECL task<void> process_set::clear_in(state_pointer self, std::size_t in
 ELASTIC_DECL void process_set::begin_clearing(state& self, const slot_pointer& slot) {
   if (std::exchange(slot->clearing, true)) return;
   if (slot->running()) slot->was_stopped = true;
+  slot->since = self.services.time->now();
   slot->run(clear_slot(slot, self.services), slot->cancel_clear,
             [slot](const std::exception_ptr& failure) {
               if (!slot->clear_failure) slot->clear_failure = failure;

@@ -15,6 +15,7 @@
 #include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/nodes/detail/rendezvous_host.hpp>
+#include <elastic/roles/detail/group_monitor.hpp>
 #include <elastic/roles/detail/role_board.hpp>
 #include <elastic/roles/detail/role_journal.hpp>
 #include <elastic/roles/detail/role_machine.hpp>
@@ -40,7 +41,8 @@ namespace elastic::detail {
 /// strand.
 class role_run : public std::enable_shared_from_this<role_run> {
  public:
-  ELASTIC_DECL role_run(asio::any_io_executor strand, std::shared_ptr<const role_plan> plan);
+  ELASTIC_DECL role_run(asio::any_io_executor strand, std::shared_ptr<const role_plan> plan,
+                        std::shared_ptr<group_monitor> monitor);
 
   role_run(const role_run&) = delete;
   role_run& operator=(const role_run&) = delete;
@@ -125,6 +127,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL void note_verdict();
   // Publishes the states of all roles to their workers.
   ELASTIC_DECL void note_states();
+  ELASTIC_DECL void update_monitor() const;
   ELASTIC_DECL void note_waits() const;
   ELASTIC_DECL void note_ready(std::size_t role, int restarts);
   ELASTIC_DECL stop_request request_for(const role_step& step) const;
@@ -134,6 +137,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
 
   asio::any_io_executor strand_;
   std::shared_ptr<const role_plan> plan_;
+  std::shared_ptr<group_monitor> monitor_;
   const logger& log_;
   role_machine machine_;
   std::vector<entry> entries_;

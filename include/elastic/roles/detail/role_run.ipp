@@ -52,9 +52,11 @@ inline std::vector<role_rule> rules_of(const std::vector<role>& roles) {
   return rules;
 }
 
-ELASTIC_DECL role_run::role_run(asio::any_io_executor strand, std::shared_ptr<const role_plan> plan)
+ELASTIC_DECL role_run::role_run(asio::any_io_executor strand, std::shared_ptr<const role_plan> plan,
+                                std::shared_ptr<group_monitor> monitor)
     : strand_(std::move(strand)),
       plan_(std::move(plan)),
+      monitor_(std::move(monitor)),
       log_(plan_->services().log),
       machine_(rules_of(plan_->options().roles), plan_->options().max_restarts),
       entries_(plan_->options().roles.size()),
@@ -176,9 +178,9 @@ ELASTIC_DECL task<void> role_run::open_servers() {
   for (const auto& [at, parameters] : plan_->meetings()) {
     rendezvous_parameters chosen = parameters;
     chosen.secret = parameters.chosen_secret();
-    task<std::unique_ptr<rendezvous_host>> hosting = rendezvous_host::try_host(
-        parse_endpoint(at, c10d_port), parameters.yes_or_no("is_host"),
-        std::move(chosen), rendezvous_protocol::native);
+    task<std::unique_ptr<rendezvous_host>> hosting =
+        rendezvous_host::try_host(parse_endpoint(at, c10d_port), parameters.yes_or_no("is_host"),
+                                  std::move(chosen), rendezvous_protocol::native);
     std::unique_ptr<rendezvous_host> server = co_await std::move(hosting);
     if (server) servers_.emplace(at, std::move(server));
   }
@@ -284,9 +286,8 @@ ELASTIC_DECL std::shared_ptr<role_post> role_run::make_post(std::size_t role) {
   role_post::place here;
   here.node = node_of(role);
   here.address = entries_[role].address;
-  const auto post =
-      new_shared<role_post>(board_, role, config.workers.nproc_per_node,
-                            port_names(config.workers.arguments), std::move(here));
+  const auto post = new_shared<role_post>(board_, role, config.workers.nproc_per_node,
+                                          port_names(config.workers.arguments), std::move(here));
   const elastic::role::readiness ready_at = plan_->options().roles[role].ready_at;
   if (ready_at == elastic::role::readiness::start) return post;
   post->on_start(
@@ -422,6 +423,7 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   try {
     const role_plan::runner runner = plan_->make_runner(role, circumstances_of(role));
     self.runner = runner;
+    update_monitor();
     task<run_result> living = std::visit([](const auto& each) { return each->run(); }, runner);
     // The slot is empty, so that only `stop` ends the run, which then has a result.
     task<void> running = keep_result(std::move(living), self.result);
@@ -430,6 +432,7 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
     self.failure = std::current_exception();
   }
   self.runner.reset();
+  update_monitor();
   if (const auto probe = std::exchange(self.probe, nullptr)) co_await probe->stop();
   note_end(role);
 }
@@ -534,7 +537,17 @@ ELASTIC_DECL void role_run::carry_out(const role_step& step) {
   }
 }
 
+ELASTIC_DECL void role_run::update_monitor() const {
+  std::vector<group_monitor::entry> roles;
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    roles.push_back({name_of(place), to_string(machine_.state(place)), machine_.reason(place),
+                     entries_[place].runner});
+  }
+  monitor_->take(std::move(roles));
+}
+
 ELASTIC_DECL void role_run::note_states() {
+  update_monitor();
   if (!board_) return;
   for (std::size_t place = 0; place < entries_.size(); ++place) {
     board_->set_state(place, to_string(machine_.state(place)));

@@ -7,6 +7,7 @@
 #include <elastic/agent/detail/run/command_reply.hpp>
 #include <elastic/agent/detail/run/inbox_service.hpp>
 #include <elastic/agent/detail/run/request_inbox.hpp>
+#include <elastic/agent/detail/run/run_activity.hpp>
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>
@@ -19,6 +20,8 @@
 #include <elastic/roles/detail/replica_run.hpp>
 
 #include <memory>
+#include <ostream>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -57,11 +60,15 @@ inline std::string run_id_of(const launch_config& config) {
 /// What a replica_set leaves to its run, which may outlive it.
 struct replica_parts {
   replica_parts(const launch_config& config, const agent_services& services,
-                const std::shared_ptr<request_inbox>& inbox)
-      : prepared(prepare_replicas(config, services)), run_id(run_id_of(config)), requests(inbox) {}
+                const std::shared_ptr<request_inbox>& inbox, std::shared_ptr<run_monitor> follower)
+      : prepared(prepare_replicas(config, services)),
+        run_id(run_id_of(config)),
+        monitor(std::move(follower)),
+        requests(inbox) {}
 
   prepared_workers prepared;
   std::string run_id;
+  std::shared_ptr<run_monitor> monitor;
   inbox_reader requests;
 };
 
@@ -72,6 +79,7 @@ inline task<run_result> run_replicas_once(std::unique_ptr<replica_parts> parts) 
   agent_part::context context = part_context(strand, executor, parts->requests.inbox());
   prepared_workers prepared = std::move(parts->prepared);
   prepared.services = complete_services(std::move(prepared.services), strand);
+  const monitor_scope following(prepared.services.journal, prepared.services.time, parts->monitor);
   const auto run = new_shared<replica_run>(std::move(context), std::move(prepared), parts->run_id);
   auto on_cancel = stop_by_cancellation(parts->requests.inbox());
   task<run_result> serving = serve_inbox(strand, std::move(parts->requests), run, run->run());
@@ -84,7 +92,9 @@ inline task<run_result> run_replicas_once(std::unique_ptr<replica_parts> parts) 
 
 ELASTIC_DECL replica_set::replica_set(const launch_config& config, agent_services services)
     : inbox_(detail::new_shared<detail::request_inbox>()),
-      parts_(std::make_unique<detail::replica_parts>(config, std::move(services), inbox_)) {}
+      monitor_(detail::new_shared<detail::run_monitor>()),
+      parts_(std::make_unique<detail::replica_parts>(config, std::move(services), inbox_,
+                                                     monitor_)) {}
 
 ELASTIC_DECL replica_set::replica_set(const launch_config& config)
     : replica_set(config, agent_services()) {}
@@ -114,6 +124,11 @@ ELASTIC_DECL void replica_set::signal_replica(int replica, int number, std::stri
 
 ELASTIC_DECL task<job_command::outcome> replica_set::carry_out(job_command command) & {
   return detail::command_by_inbox(std::move(command), inbox_);
+}
+
+ELASTIC_DECL void replica_set::dump(std::ostream& out) const {
+  const std::string text = monitor_->text("replica_set", inbox_->waiting());
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
 }
 
 ELASTIC_DECL task<run_result> run_with_signals(replica_set& replicas, named<signal_plan> plan) {

@@ -15,6 +15,7 @@
 #include <elastic/launch/detail/signalled_run.hpp>
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/process/detail/signal_number.hpp>
+#include <elastic/roles/detail/group_monitor.hpp>
 #include <elastic/roles/detail/role_plan.hpp>
 #include <elastic/roles/detail/role_run.hpp>
 
@@ -67,18 +68,21 @@ inline task<role_group::result> run_to_result(std::shared_ptr<role_run> run,
 /// What a group leaves to its run, which may outlive it.
 struct group_parts {
   group_parts(asio::any_io_executor executor, const role_group::options& options,
-              agent_services services, const std::shared_ptr<request_inbox>& inbox)
+              agent_services services, const std::shared_ptr<request_inbox>& inbox,
+              std::shared_ptr<group_monitor> follower)
       : plan(new_shared<role_plan>(std::move(executor), job_of(options), std::move(services))),
+        monitor(std::move(follower)),
         requests(inbox) {}
 
   std::shared_ptr<const role_plan> plan;
+  std::shared_ptr<group_monitor> monitor;
   inbox_reader requests;
 };
 
 inline task<role_group::result> run_group_once(std::unique_ptr<group_parts> parts) {
   if (!parts) throw error(errc::invalid_argument, "a role_group runs once");
   const asio::any_io_executor strand = new_strand(parts->plan->executor());
-  const auto run = new_shared<role_run>(strand, parts->plan);
+  const auto run = new_shared<role_run>(strand, parts->plan, parts->monitor);
   auto on_cancel = stop_by_cancellation(parts->requests.inbox());
   task<role_group::result> serving =
       serve_inbox(strand, std::move(parts->requests), run, run_to_result(run, parts->plan));
@@ -103,8 +107,9 @@ ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, options job,
                                     agent_services services)
     : executor_(std::move(executor)),
       inbox_(detail::new_shared<detail::request_inbox>()),
+      monitor_(detail::new_shared<detail::group_monitor>()),
       parts_(std::make_unique<detail::group_parts>(executor_, std::move(job), std::move(services),
-                                                   inbox_)) {}
+                                                   inbox_, monitor_)) {}
 
 ELASTIC_DECL role_group::~role_group() { inbox_->push(detail::stop_by_destructor("role_group")); }
 
@@ -124,6 +129,10 @@ ELASTIC_DECL void role_group::stop(stop_request request) {
 ELASTIC_DECL void role_group::signal(int number) {
   detail::require_signal(number, "role_group::signal");
   inbox_->push(detail::signal_request{number});
+}
+
+ELASTIC_DECL void role_group::dump(std::ostream& out) const {
+  monitor_->dump(out, inbox_->waiting());
 }
 
 ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group, named<signal_plan> plan) {

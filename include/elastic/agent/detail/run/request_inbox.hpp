@@ -9,6 +9,7 @@
 #include <elastic/base/detail/asio_core.hpp>
 #include <elastic/base/task.hpp>
 
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -50,10 +51,13 @@ class request_inbox : public std::enable_shared_from_this<request_inbox> {
   /// strand, whose context may then end.
   ELASTIC_DECL void close();
 
+  /// From any thread: how many requests the strand has not taken yet.
+  ELASTIC_DECL std::size_t waiting() const;
+
  private:
   ELASTIC_DECL void deliver();
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::deque<agent_request> waiting_;
   bool closed_ = false;
   std::optional<asio::any_io_executor> strand_;

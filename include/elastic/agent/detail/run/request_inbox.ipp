@@ -40,6 +40,11 @@ ELASTIC_DECL void request_inbox::close() {
   forgotten.swap(waiting_);
 }
 
+ELASTIC_DECL std::size_t request_inbox::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
 ELASTIC_DECL void request_inbox::deliver() {
   while (take_) {
     agent_request request;
