@@ -145,6 +145,39 @@ BANNED = [
     (r"^\s*using namespace\b(?!.*\bliterals;)",
      OWN, None, "names a whole namespace"),
 ]
+
+# The macros that the library's headers may ask for. All objects of a program have to agree in one
+# that changes a class or an inline function: the symbol of ELASTIC_AGREE by which the linker says
+# so. Those of Asio are here without the BOOST_ that they begin with in Boost's.
+AGREED = {
+    "ELASTIC_VERSION_PATCH": "elastic_has_one_version_in_one_object_and_another_in_another",
+    "ELASTIC_SEPARATE_COMPILATION": "elastic_is_header_only_in_one_object_and_compiled_in_another",
+    "ELASTIC_USE_BOOST_ASIO":
+        "elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another",
+    "ELASTIC_NO_RING": "elastic_has_io_uring_in_one_object_and_not_in_another",
+    "ELASTIC_HAS_TLS": "elastic_has_tls_in_one_object_and_not_in_another",
+    "ASIO_VERSION": "elastic_has_one_version_of_asio_in_one_object_and_another_in_another",
+    "ASIO_HAS_IO_URING_AS_DEFAULT":
+        "elastic_has_asio_on_io_uring_in_one_object_and_not_in_another",
+    "ASIO_HAS_THREADS": "elastic_has_threads_of_asio_in_one_object_and_not_in_another",
+    "ASIO_ENABLE_HANDLER_TRACKING":
+        "elastic_has_handler_tracking_in_one_object_and_not_in_another",
+    "ASIO_USE_TS_EXECUTOR_AS_DEFAULT":
+        "elastic_has_executors_of_the_ts_in_one_object_and_not_in_another",
+    "JSON_DIAGNOSTICS": "elastic_has_json_diagnostics_in_one_object_and_not_in_another",
+    "_GLIBCXX_DEBUG": "elastic_has_debug_containers_in_one_object_and_not_in_another",
+}
+# Those that change neither, and why.
+HARMLESS = {
+    "ELASTIC_HEADER_ONLY": "the same as no ELASTIC_SEPARATE_COMPILATION",
+    "ELASTIC_SOURCE": "only in units of the compiled library",
+    "ELASTIC_SOURCE_PART": "only in units of the compiled library",
+    "ASIO_HAS_CO_AWAIT": "an error if it is missing",
+    "ASIO_HAS_IO_URING": "ASIO_HAS_IO_URING_AS_DEFAULT is what changes classes",
+    "ASIO_DISABLE_EPOLL": "ASIO_HAS_IO_URING_AS_DEFAULT is what changes classes",
+    **{f"ELASTIC_WITH_{module.upper()}": "which modules the single header and its source show"
+       for module in [*OPT_IN_LAYERS, "inspection"]},
+}
 DEBRIS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "WI" + "P"]
 
 
@@ -490,6 +523,29 @@ def check_banned(tree):
                     yield name, number, f"{found[0].strip()}: {reason}"
 
 
+ASKED_MACRO = re.compile(r"\b(?:ELASTIC|(?:BOOST_)?ASIO|FMT|JSON|NLOHMANN|_GLIBCXX)_\w+|\bNDEBUG\b")
+
+
+def check_macros(tree):
+    """Headers ask for no macro in which objects may differ unnoticed: each is in AGREED, and a
+    header then has its symbol, or in HARMLESS."""
+    asked, symbols = {}, set()
+    for header, lines in tree.headers((".hpp", ".ipp")).items():
+        continues = False
+        for number, line in enumerate(lines, 1):
+            symbols.update(re.findall(r"^ELASTIC_AGREE\((\w+)", line))
+            if continues or re.match(r"\s*#\s*(el)?if", line):
+                continues = line.endswith("\\")
+                for macro in ASKED_MACRO.findall(code_of(line)):
+                    macro = macro.removeprefix("BOOST_")
+                    asked.setdefault(macro, ("include/" + header, number))
+    for macro, (name, number) in asked.items():
+        if macro not in AGREED and macro not in HARMLESS:
+            yield name, number, f"{macro} is neither in AGREED nor in HARMLESS"
+        elif AGREED.get(macro, "") and AGREED[macro] not in symbols:
+            yield name, number, f"{macro}: no header has ELASTIC_AGREE({AGREED[macro]})"
+
+
 AWAITED_CONDITION = re.compile(r"\b(?:if|while|switch) \(!?co_await\b")
 DECLARATION = re.compile(r"^\s*(?:for \()?(?:const |static )?(?!return|throw|delete|else|co_)"
                          r"[a-z_][\w:]*(?:<.*>)?(?: const)?[&* ]+(?:\[[\w, ]+\]|\w+)"
@@ -682,6 +738,7 @@ def check_table_of_layers(tree):
 
 CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions,
           check_self_contained, check_pairs, check_public_members, check_modules, check_banned,
+          check_macros,
           check_awaited_conditions, check_awaited_choices, check_debris, check_links, check_python,
           check_rules, check_table_of_layers]
 
@@ -770,6 +827,9 @@ VIOLATIONS = [
     (TIME, "x = c ? co_await f() : co_await g();\n", "destroys it twice"),
     (TIME, "// " + DEBRIS[0] + ": later\n", DEBRIS[0]),
     (TIME, "#if 0\n", "#if 0"),
+    (TIME, "#if defined(ELASTIC_FAST)\n#endif\n", "ELASTIC_FAST is neither in AGREED"),
+    (TIME, "#if __linux__ && \\\n    defined(NDEBUG)\n#endif\n", "NDEBUG is neither in AGREED"),
+    (TIME, "#ifdef BOOST_ASIO_HAS_THREADS\n#endif\n", "ASIO_HAS_THREADS: no header has"),
     (TIME, "<<<<<<< HEAD\n", "<<<<<<<"),
     (CHILD, "std::chrono::system_clock::now();\n", "system_clock::now"),
     (CHILD, "asio::steady_timer timer(executor);\n", "steady_timer"),

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/version.hpp>
+
 // How a program compiles the library: in every translation unit that includes it (header-only, the
 // default), or once, as `elastic::compiled`, with ELASTIC_SEPARATE_COMPILATION defined for the
 // library and its users.
@@ -19,14 +21,18 @@
 
 // A property in which all objects of a program have to agree: objects that differ do not link,
 // because the symbol has two values, and its name is the message. The linker does not see this
-// across shared libraries, nor with link-time optimisation.
+// across shared libraries, nor with link-time optimisation. The macros in which objects have to
+// agree are listed as AGREED in scripts/tidy.py.
 #if defined(__ELF__)
-#define ELASTIC_AGREE(symbol, value) \
-  __asm__(".globl " #symbol "\n.set " #symbol ", " #value)
+#define ELASTIC_AGREE(symbol, value) ELASTIC_SET_SYMBOL(symbol, value)
+#define ELASTIC_SET_SYMBOL(symbol, value) \
+  __asm__(".globl " #symbol "\n.hidden " #symbol "\n.set " #symbol ", " #value)
 #else
-#define ELASTIC_AGREE(symbol, value) static_assert(value > 0)
+#define ELASTIC_AGREE(symbol, value) static_assert((value) > 0)
 #endif
 
+ELASTIC_AGREE(elastic_has_one_version_in_one_object_and_another_in_another,
+              ELASTIC_VERSION_MAJOR * 10000 + ELASTIC_VERSION_MINOR * 100 + ELASTIC_VERSION_PATCH);
 #if defined(ELASTIC_HEADER_ONLY)
 ELASTIC_AGREE(elastic_is_header_only_in_one_object_and_compiled_in_another, 1);
 #else
@@ -36,4 +42,10 @@ ELASTIC_AGREE(elastic_is_header_only_in_one_object_and_compiled_in_another, 2);
 ELASTIC_AGREE(elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another, 1);
 #else
 ELASTIC_AGREE(elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another, 2);
+#endif
+// Containers of the standard library, which are members of most classes here, have another layout.
+#if defined(_GLIBCXX_DEBUG)
+ELASTIC_AGREE(elastic_has_debug_containers_in_one_object_and_not_in_another, 1);
+#else
+ELASTIC_AGREE(elastic_has_debug_containers_in_one_object_and_not_in_another, 2);
 #endif

@@ -36,6 +36,8 @@
 #include <asio/this_coro.hpp>
 #endif
 
+#include <elastic/base/detail/asio_agreement.hpp>
+
 #if defined(ELASTIC_USE_BOOST_ASIO) && !defined(BOOST_ASIO_HAS_CO_AWAIT)
 #error "elastic needs Asio's coroutines: for clang define BOOST_ASIO_HAS_CO_AWAIT=1"
 #elif !defined(ELASTIC_USE_BOOST_ASIO) && !defined(ASIO_HAS_CO_AWAIT)
