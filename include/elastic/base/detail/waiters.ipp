@@ -7,11 +7,28 @@
 #include <elastic/base/detail/asio_tasks.hpp>
 #include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/version.hpp>
 
 #include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace elastic::detail {
+
+/// The version of the copy of the library whose inline variables this one uses. Each plugin of a
+/// program has a copy, but symbols of inline variables are unique in the process if g++ made them,
+/// unless they are hidden: the plugin that was opened first defines them for all.
+inline const char* version_of_variables = version_text;
+
+inline void check_version_of_variables() {
+  if (version_of_variables == std::string_view(version_text)) return;
+  throw error(errc::not_supported,
+              std::string("elastic ") + version_text + " uses variables of elastic " +
+                  version_of_variables + ", which another library of this process contains: " +
+                  "compile what contains them with -fvisibility=hidden");
+}
 
 ELASTIC_DECL waiting_room& waiting_room::of(const asio::any_io_executor& executor) {
   return asio::use_service<waiting_room>(asio::query(executor, asio::execution::context));
@@ -102,7 +119,9 @@ struct waiters::start_wait {
 };
 
 ELASTIC_DECL waiters::waiters(asio::any_io_executor executor)
-    : executor_(std::move(executor)), waiting_(new_shared<table>()) {}
+    : executor_(std::move(executor)), waiting_(new_shared<table>()) {
+  check_version_of_variables();
+}
 
 ELASTIC_DECL waiters::~waiters() {
   while (!empty()) wake_first(asio::error::operation_aborted);
