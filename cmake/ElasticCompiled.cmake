@@ -4,7 +4,9 @@
 # all, but more memory each.
 #
 # Static, or shared if BUILD_SHARED_LIBS says so. In another project it is built if something links
-# it.
+# it. Symbols are hidden, so that a plugin with a copy of a static library shows none of them; a
+# shared library exports what base/config.hpp says. A version 0.x may change what it exports, so the
+# soname has the minor version until 1.0.
 set(elastic_units 18)
 # How long each file of definitions takes, apart from its headers: benchmarks/compile.py --seconds.
 set(elastic_costs "${CMAKE_CURRENT_SOURCE_DIR}/cmake/compile_milliseconds.txt")
@@ -60,6 +62,15 @@ function(elastic_write_units)
 endfunction()
 elastic_write_units()
 
+if(BUILD_SHARED_LIBS AND ELASTIC_BUILD_TESTS)
+  message(FATAL_ERROR "the tests use classes that a shared library hides: "
+    "set ELASTIC_BUILD_TESTS=OFF or BUILD_SHARED_LIBS=OFF")
+endif()
+
+set(elastic_soversion "${PROJECT_VERSION_MAJOR}")
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(elastic_soversion "0.${PROJECT_VERSION_MINOR}")
+endif()
 set(elastic_common_headers
   <elastic/elastic.hpp> <elastic/base/asio.hpp> <fmt/format.h> <nlohmann/json.hpp>)
 # A compiled library on an Asio: the target elastic::<name>, the file lib<file>.
@@ -72,12 +83,16 @@ function(elastic_add_compiled name file asio)
   add_library(elastic::${name} ALIAS elastic_${name})
   set_target_properties(elastic_${name} PROPERTIES
     OUTPUT_NAME "${file}" EXPORT_NAME "${name}" POSITION_INDEPENDENT_CODE ON
-    VERSION "${PROJECT_VERSION}" SOVERSION "${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    VERSION "${PROJECT_VERSION}" SOVERSION "${elastic_soversion}")
   # Where CMAKE_UNITY_BUILD joins units, as the preset "quick" does: four of them.
   set_target_properties(elastic_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 5)
   target_link_libraries(elastic_${name}
     PUBLIC "elastic::${asio}" PRIVATE "$<BUILD_INTERFACE:elastic_warnings>")
   target_compile_definitions(elastic_${name} PUBLIC ELASTIC_SEPARATE_COMPILATION=1)
+  if(BUILD_SHARED_LIBS)
+    target_compile_definitions(elastic_${name} PUBLIC ELASTIC_DYN_LINK=1)
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ takes the lambdas in a definition file for those of a header, because it is included.
     target_compile_options(elastic_${name} PRIVATE -Wno-subobject-linkage)

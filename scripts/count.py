@@ -26,7 +26,8 @@ COLUMNS = ["headers", "lines .hpp", "lines .ipp", "lines foreign", "public heade
            "public types"]
 FOREIGN = ("embedded", "guard")
 GENERATED = ("embedded.hpp", "guard_image.hpp")
-TYPE = re.compile(r"^(?:class|struct|enum class|enum|using)\s+(?:\[\[\w+\]\]\s+)?(\w+)\b(?!::)")
+TYPE = re.compile(r"^(?:class|struct|enum class|enum|using)\s+"
+                  r"(?:\[\[\w+\]\]\s+|ELASTIC_EXPORT )?(\w+)\b(?!::)")
 
 
 def code_lines(text):

@@ -165,8 +165,8 @@ class Header:
             return
         template = re.match(r"template\s*<", head)
         rest = head[closing(head, template.end() - 1) + 1:].strip() if template else head
-        if found := re.match(r"(class|struct)\s+(\w+)\s*(?:final)?\s*(?::(?!:)(.*))?$", rest,
-                             re.DOTALL):
+        if found := re.match(r"(class|struct)\s+(?:ELASTIC_EXPORT\s+)?(\w+)\s*(?:final)?\s*"
+                             r"(?::(?!:)(.*))?$", rest, re.DOTALL):
             inner = [*scope, found[2]]
             if template:
                 self.templates.add("::".join(inner))

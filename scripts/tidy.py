@@ -170,6 +170,7 @@ AGREED = {
 # Those that change neither, and why.
 HARMLESS = {
     "ELASTIC_HEADER_ONLY": "the same as no ELASTIC_SEPARATE_COMPILATION",
+    "ELASTIC_DYN_LINK": "only the visibility of symbols",
     "ELASTIC_SOURCE": "only in units of the compiled library",
     "ELASTIC_SOURCE_PART": "only in units of the compiled library",
     "ASIO_HAS_CO_AWAIT": "an error if it is missing",
@@ -546,6 +547,21 @@ def check_macros(tree):
             yield name, number, f"{macro}: no header has ELASTIC_AGREE({AGREED[macro]})"
 
 
+def check_exports(tree):
+    """A shared library exports each public class with virtual functions: programs derive from it,
+    and its type crosses the border between them."""
+    for header, lines in tree.headers().items():
+        unmarked = None
+        for number, line in enumerate(lines, 1):
+            if "/detail/" in header or line.startswith("}"):
+                unmarked = None
+            elif found := re.match(r"(?:class|struct) (\w+)\b(?!.*;)", line):
+                unmarked = found[1] if found[1] != "ELASTIC_EXPORT" else None
+            elif unmarked and re.search(r"\b(virtual|override)\b", code_of(line)):
+                yield "include/" + header, number, f"{unmarked} has no ELASTIC_EXPORT"
+                unmarked = None
+
+
 AWAITED_CONDITION = re.compile(r"\b(?:if|while|switch) \(!?co_await\b")
 DECLARATION = re.compile(r"^\s*(?:for \()?(?:const |static )?(?!return|throw|delete|else|co_)"
                          r"[a-z_][\w:]*(?:<.*>)?(?: const)?[&* ]+(?:\[[\w, ]+\]|\w+)"
@@ -695,7 +711,7 @@ def functions_of(tree):
     for lines in tree.headers((".hpp", ".ipp")).values():
         text = "\n".join(lines)
         names = set(re.findall(r"\b((?:\w+::)?\w+)\s*\(", text))
-        scopes = re.findall(r"\b(?:class|struct) (\w+)[^;{(]*\{", text)
+        scopes = re.findall(r"\b(?:class|struct) (?:ELASTIC_EXPORT )?(\w+)[^;{(]*\{", text)
         functions |= names | {f"{scope}::{name}" for scope in scopes for name in names}
     return functions
 
@@ -738,9 +754,8 @@ def check_table_of_layers(tree):
 
 CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions,
           check_self_contained, check_pairs, check_public_members, check_modules, check_banned,
-          check_macros,
-          check_awaited_conditions, check_awaited_choices, check_debris, check_links, check_python,
-          check_rules, check_table_of_layers]
+          check_macros, check_exports, check_awaited_conditions, check_awaited_choices,
+          check_debris, check_links, check_python, check_rules, check_table_of_layers]
 
 
 def findings(root):
@@ -825,6 +840,7 @@ VIOLATIONS = [
     (TIME, "co_await race(c ? f() : g(), h());\n", "destroys it twice"),
     (TIME, "co_await stop(c ? named : make(1));\n", "destroys it twice"),
     (TIME, "x = c ? co_await f() : co_await g();\n", "destroys it twice"),
+    (TIME, "class c {\n  virtual ~c();\n};\n", "c has no ELASTIC_EXPORT"),
     (TIME, "// " + DEBRIS[0] + ": later\n", DEBRIS[0]),
     (TIME, "#if 0\n", "#if 0"),
     (TIME, "#if defined(ELASTIC_FAST)\n#endif\n", "ELASTIC_FAST is neither in AGREED"),

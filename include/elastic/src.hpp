@@ -251,6 +251,7 @@
 #include <elastic/base/detail/shielded_run.ipp>
 #include <elastic/base/detail/waiters.ipp>
 #include <elastic/base/impl/as_error_code.ipp>
+#include <elastic/base/impl/error.ipp>
 #include <elastic/base/impl/event_flag.ipp>
 #include <elastic/base/impl/log.ipp>
 #include <elastic/base/impl/printable_text.ipp>

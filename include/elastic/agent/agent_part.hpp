@@ -39,7 +39,7 @@ class job_journal;
 /// logged. The agent waits for every function: one that blocks its thread blocks the agent.
 ///
 /// Thread-safety: called on the agent's strand.
-class agent_part {
+class ELASTIC_EXPORT agent_part {
  public:
   /// A worker of this node in the current attempt.
   struct attempt_worker {

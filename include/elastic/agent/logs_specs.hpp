@@ -4,6 +4,7 @@
 
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/worker_spec.hpp>
+#include <elastic/base/config.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/process/stdio.hpp>
 
@@ -17,7 +18,7 @@ namespace elastic {
 ///
 /// Counterpart: torch.distributed.elastic.multiprocessing.LogsSpecs and its `reify`.
 /// Thread-safety: called on the agent's strand.
-class logs_specs {
+class ELASTIC_EXPORT logs_specs {
  public:
   /// Where the two streams of one worker go.
   struct worker_output {

@@ -6,17 +6,28 @@
 
 // How a program compiles the library: in every translation unit that includes it (header-only, the
 // default), or once, as `elastic::compiled`, with ELASTIC_SEPARATE_COMPILATION defined for the
-// library and its users.
+// library and its users; ELASTIC_DYN_LINK is defined as well if that is a shared library.
 //
 // Headers declare functions with ELASTIC_DECL, even within classes: if a virtual function became
 // inline only at its definition, each translation unit would emit the whole class. The
 // definitions are in impl/*.ipp, which the headers include in header-only mode and
 // <elastic/src.hpp> otherwise.
+//
+// The compiled library hides its symbols. A shared one exports functions with ELASTIC_DECL, and
+// the types and virtual tables of classes with ELASTIC_EXPORT.
+#if defined(ELASTIC_DYN_LINK)
+#define ELASTIC_EXPORT __attribute__((visibility("default")))
+#else
+#define ELASTIC_EXPORT
+#endif
 #if defined(ELASTIC_SEPARATE_COMPILATION)
-#define ELASTIC_DECL
+#define ELASTIC_DECL ELASTIC_EXPORT
 #else
 #define ELASTIC_HEADER_ONLY 1
 #define ELASTIC_DECL inline
+#endif
+#if defined(ELASTIC_DYN_LINK) && defined(ELASTIC_HEADER_ONLY)
+#error "ELASTIC_DYN_LINK is for a compiled library: define ELASTIC_SEPARATE_COMPILATION, too"
 #endif
 
 // A property in which all objects of a program have to agree: objects that differ do not link,

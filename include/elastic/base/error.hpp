@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
+
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -48,42 +50,8 @@ enum class errc {
   process_stuck = 17,
 };
 
-namespace detail {
-
-class error_category_type final : public std::error_category {
- public:
-  const char* name() const noexcept override { return "elastic"; }
-  std::string message(int value) const override {
-    switch (static_cast<errc>(value)) {
-      case errc::invalid_argument: return "invalid argument";
-      case errc::timed_out: return "timed out";
-      case errc::connection_failed: return "connection failed";
-      case errc::protocol_violation: return "protocol violation";
-      case errc::program_not_found: return "program not found";
-      case errc::program_not_executable: return "program not executable";
-      case errc::start_failed: return "start failed";
-      case errc::rendezvous_closed: return "rendezvous closed";
-      case errc::rendezvous_timeout: return "rendezvous timed out";
-      case errc::rendezvous_state: return "rendezvous state not understood";
-      case errc::file_access: return "file access failed";
-      case errc::address_in_use: return "address in use";
-      case errc::stopped: return "stopped";
-      case errc::store_value: return "unexpected value in the store";
-      case errc::not_supported: return "not supported by the other side";
-      case errc::rendezvous_finished: return "rendezvous finished";
-      case errc::process_stuck: return "process stuck";
-    }
-    return "unknown error";
-  }
-};
-
-}  // namespace detail
-
 /// The category of `errc`.
-inline const std::error_category& error_category() noexcept {
-  static const detail::error_category_type category;
-  return category;
-}
+ELASTIC_DECL const std::error_category& error_category() noexcept;
 
 inline std::error_code make_error_code(errc value) noexcept {
   return {static_cast<int>(value), error_category()};
@@ -91,13 +59,13 @@ inline std::error_code make_error_code(errc value) noexcept {
 
 /// The exception of this library at its public boundary: a code for the program, and one sentence
 /// that says what was wrong, with the names and values that the user needs to act.
-class error : public std::system_error {
+class ELASTIC_EXPORT error : public std::system_error {
  public:
   error(errc code, const std::string& sentence)
       : std::system_error(make_error_code(code)), sentence_(sentence) {}
 
   /// The sentence alone, without the text of the code.
-  const char* what() const noexcept override { return sentence_.c_str(); }
+  ELASTIC_DECL const char* what() const noexcept override;
 
  private:
   std::string sentence_;
@@ -110,3 +78,7 @@ inline std::string errno_text(int number) { return std::generic_category().messa
 
 template <>
 struct std::is_error_code_enum<elastic::errc> : std::true_type {};
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/base/impl/error.ipp>
+#endif

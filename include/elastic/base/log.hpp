@@ -19,7 +19,7 @@ enum class log_level { debug, info, warning, error, off };
 ///
 /// Thread-safety: `write` is called from any thread on which an agent or server runs, by one at a
 /// time.
-class log_handler {
+class ELASTIC_EXPORT log_handler {
  public:
   log_handler() = default;
   log_handler(const log_handler&) = delete;

@@ -26,7 +26,7 @@ constexpr time_point deadline_after(time_point now, duration span) {
 /// therefore this library uses clocks and timers only through it.
 ///
 /// Thread-safety: every member may be called from any thread.
-class time_source {
+class ELASTIC_EXPORT time_source {
  public:
   virtual ~time_source() = default;
 
@@ -43,7 +43,7 @@ class time_source {
 };
 
 /// The system clocks.
-class system_time final : public time_source {
+class ELASTIC_EXPORT system_time final : public time_source {
  public:
   time_point now() const override { return std::chrono::steady_clock::now(); }
   wall_time wall_now() const override { return std::chrono::system_clock::now(); }

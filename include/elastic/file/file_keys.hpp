@@ -37,7 +37,7 @@ ELASTIC_DECL std::string key_directory_name(const std::string& run_id);
 /// Errors: `errc::connection_failed` if the file system does not answer or the directory is gone,
 /// `errc::file_access` without permission, `errc::store_value` for a file that this class did not
 /// write, or that was damaged; each names the file. Thread-safety: one strand at a time.
-class file_keys final : public versioned_keys {
+class ELASTIC_EXPORT file_keys final : public versioned_keys {
  public:
   /// The time limit for a call to the file system, and for another process to hold the lock.
   static constexpr std::chrono::milliseconds patience{2000};

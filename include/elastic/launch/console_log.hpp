@@ -37,7 +37,7 @@ ELASTIC_DECL void show_text(std::string_view text, int descriptor = STDERR_FILEN
 /// ignored.
 ///
 /// Thread-safety: all members, from any thread.
-class console_log final : public log_handler {
+class ELASTIC_EXPORT console_log final : public log_handler {
  public:
   /// `descriptor` is borrowed: the log keeps a duplicate.
   /// Errors: `errc::invalid_argument` if `time` is null.

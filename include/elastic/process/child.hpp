@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/process/exit_status.hpp>
 
@@ -25,7 +26,7 @@ struct killed_leftover {
 /// The destructor never waits: it kills a tree that is still alive, and does not wait until the
 /// kernel has removed it.
 /// Thread-safety: one strand at a time, the one on which it was launched.
-class child {
+class ELASTIC_EXPORT child {
  public:
   virtual ~child() = default;
 

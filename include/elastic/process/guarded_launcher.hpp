@@ -32,7 +32,7 @@ namespace elastic {
 /// wakes up only for its worker.
 ///
 /// Thread-safety: one strand at a time.
-class guarded_launcher final : public process_launcher {
+class ELASTIC_EXPORT guarded_launcher final : public process_launcher {
  public:
   /// How `guarded_launcher` starts processes.
   struct options {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 
 #include <string_view>
@@ -11,7 +12,7 @@ namespace elastic {
 /// Shows output that was copied from processes. Implement it to show output elsewhere.
 ///
 /// Thread-safety: `write` must be callable from every strand whose processes write to it.
-class output_sink {
+class ELASTIC_EXPORT output_sink {
  public:
   virtual ~output_sink() = default;
 

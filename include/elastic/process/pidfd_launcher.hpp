@@ -26,7 +26,7 @@ namespace elastic {
 /// has loaded the program (about 50 µs).
 ///
 /// Thread-safety: one strand at a time.
-class pidfd_launcher final : public process_launcher {
+class ELASTIC_EXPORT pidfd_launcher final : public process_launcher {
  public:
   /// How `pidfd_launcher` starts processes.
   struct options {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/process/child.hpp>
 #include <elastic/process/process_spec.hpp>
@@ -14,7 +15,7 @@ namespace elastic {
 /// tests, to start none.
 ///
 /// Thread-safety: one strand at a time.
-class process_launcher {
+class ELASTIC_EXPORT process_launcher {
  public:
   virtual ~process_launcher() = default;
 

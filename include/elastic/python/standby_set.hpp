@@ -55,7 +55,7 @@ class import_record;
 /// with a standby leads to a start without it.
 ///
 /// Thread-safety: one strand at a time, the one it was given.
-class standby_set final : public process_launcher {
+class ELASTIC_EXPORT standby_set final : public process_launcher {
  public:
   /// The services that a `standby_set` uses; launcher and time must be set.
   struct services {

@@ -94,7 +94,7 @@ struct rendezvous_change {
 /// Errors of every member that waits: `errc::rendezvous_closed` if the job failed meanwhile,
 /// `errc::rendezvous_finished` if it succeeded, `errc::connection_failed`.
 /// Thread-safety: one strand at a time.
-class rendezvous_handler {
+class ELASTIC_EXPORT rendezvous_handler {
  public:
   /// How a job ends, for all of its nodes.
   enum class job_end { succeeded, failed };

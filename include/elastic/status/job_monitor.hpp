@@ -35,7 +35,7 @@ class report_feed;
 /// the rendezvous; on that node, its view contains the whole job.
 ///
 /// Thread-safety: any thread.
-class job_monitor final : public journal_sink,
+class ELASTIC_EXPORT job_monitor final : public journal_sink,
                           public agent_part,
                           public detail::report_exchange {
  public:

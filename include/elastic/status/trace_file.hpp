@@ -25,7 +25,7 @@ class trace_events;
 /// An existing file is overwritten. A file that cannot be written or hangs is handled as by
 /// `journal_file`.
 /// Thread-safety: one thread at a time.
-class trace_file final : public journal_sink {
+class ELASTIC_EXPORT trace_file final : public journal_sink {
  public:
   /// Opens nothing yet.
   ELASTIC_DECL explicit trace_file(std::string path, logger log = {});

@@ -24,7 +24,7 @@ namespace elastic {
 /// values as the server's clients, without a socket.
 ///
 /// Thread-safety: different strands may use it at once; each wait resumes on its own.
-class memory_store final : public store {
+class ELASTIC_EXPORT memory_store final : public store {
  public:
   /// A store with a new table.
   memory_store() : memory_store(detail::new_shared<detail::key_value_engine>()) {}

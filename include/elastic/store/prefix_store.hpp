@@ -20,7 +20,7 @@ namespace elastic {
 /// PyTorch's PrefixStore. `num_keys` counts the keys of the whole store.
 ///
 /// Errors, cancellation and thread-safety: those of the inner store.
-class prefix_store final : public store {
+class ELASTIC_EXPORT prefix_store final : public store {
  public:
   /// Errors: `errc::invalid_argument` if `inner` is null.
   ELASTIC_DECL prefix_store(std::string prefix, std::shared_ptr<store> inner);

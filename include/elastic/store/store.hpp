@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/store/key_list.hpp>
@@ -25,7 +26,7 @@ namespace elastic {
 /// change may or may not have happened.
 /// A store must live until its operations have ended.
 /// Thread-safety: one strand at a time, unless an implementation says otherwise.
-class store {
+class ELASTIC_EXPORT store {
  public:
   virtual ~store() = default;
 

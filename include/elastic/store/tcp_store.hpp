@@ -44,7 +44,7 @@ namespace elastic {
 /// that both know.
 ///
 /// Thread-safety: one strand at a time.
-class tcp_store final : public store {
+class ELASTIC_EXPORT tcp_store final : public store {
  public:
   /// How a tcp_store reaches its server.
   struct options {

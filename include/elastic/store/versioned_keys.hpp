@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace elastic {
 /// the implementation; a message names the service.
 /// Cancellation of every member: all types; a cancelled change may or may not have happened.
 /// Thread-safety: one strand at a time; operations may run at the same time.
-class versioned_keys {
+class ELASTIC_EXPORT versioned_keys {
  public:
   /// The state of a key.
   struct entry {

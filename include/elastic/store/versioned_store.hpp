@@ -22,7 +22,7 @@ namespace elastic {
 /// A store in a service that supports compare-and-set, such as a directory or etcd.
 ///
 /// Errors: those of a store and of `keys`. Thread-safety: one strand at a time.
-class versioned_store final : public store {
+class ELASTIC_EXPORT versioned_store final : public store {
  public:
   /// Errors: `errc::invalid_argument` if `keys` is null.
   explicit versioned_store(std::shared_ptr<versioned_keys> keys)

@@ -21,7 +21,7 @@ namespace elastic {
 ELASTIC_DECL std::string to_json_line(const event& happened);
 
 /// Writes each event as one line of JSON.
-class console_event_handler final : public event_handler {
+class ELASTIC_EXPORT console_event_handler final : public event_handler {
  public:
   /// Takes a line without its end.
   using line_sink = std::function<void(std::string_view)>;

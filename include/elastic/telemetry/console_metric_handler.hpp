@@ -18,7 +18,7 @@ namespace elastic {
 ELASTIC_DECL std::string to_console_line(const metric_handler::metric& measured);
 
 /// Writes each value as one line.
-class console_metric_handler final : public metric_handler {
+class ELASTIC_EXPORT console_metric_handler final : public metric_handler {
  public:
   /// Takes a line without its end.
   using line_sink = std::function<void(std::string_view)>;

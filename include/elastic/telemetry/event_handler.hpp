@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/telemetry/event.hpp>
 
 namespace elastic {
 
 /// Where events go. Thread-safety: called on the strand of the agent that records them.
-class event_handler {
+class ELASTIC_EXPORT event_handler {
  public:
   virtual ~event_handler() = default;
 

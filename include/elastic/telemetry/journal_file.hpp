@@ -30,7 +30,7 @@ inline constexpr std::string_view journal_file_name = "journal.jsonl";
 /// may hang, a thread writes, which exists only as long as there is something to write; if more
 /// than `limits::journal_pending_lines` lines are pending, records are lost.
 /// Thread-safety: one thread at a time.
-class journal_file final : public journal_sink {
+class ELASTIC_EXPORT journal_file final : public journal_sink {
  public:
   /// Where a journal is written, and when it is rotated.
   struct options {

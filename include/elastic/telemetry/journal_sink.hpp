@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 
 namespace elastic {
@@ -10,7 +11,7 @@ namespace elastic {
 ///
 /// Thread-safety: called by one thread at a time, the one that records an event, which waits
 /// meanwhile. So return quickly, and do not call the journal.
-class journal_sink {
+class ELASTIC_EXPORT journal_sink {
  public:
   virtual ~journal_sink() = default;
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 namespace elastic {
 
 /// Where metrics go. Thread-safety: called on the strand of the agent that emits them.
-class metric_handler {
+class ELASTIC_EXPORT metric_handler {
  public:
   /// One measured value, such as "workers.trainer.remaining_restarts" = 2.
   struct metric {

@@ -18,7 +18,7 @@ namespace elastic::testing {
 /// or both.
 ///
 /// Thread-safety: one strand at a time, that of the agent.
-class event_recorder final : public event_handler, public metric_handler {
+class ELASTIC_EXPORT event_recorder final : public event_handler, public metric_handler {
  public:
   /// In the order in which they happened.
   std::vector<event> events;

@@ -22,7 +22,7 @@ namespace elastic::testing {
 /// Its loggers share the lines with it, and may outlive it.
 ///
 /// Thread-safety: any thread.
-class log_recorder final : public log_handler {
+class ELASTIC_EXPORT log_recorder final : public log_handler {
  public:
   ELASTIC_DECL log_recorder();
   log_recorder(const log_recorder&) = delete;

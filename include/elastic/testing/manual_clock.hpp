@@ -28,7 +28,7 @@ namespace elastic::testing {
 /// clock does not wait for the outside world (sockets, processes) unless `heed_world` was called.
 ///
 /// The context must live longer than the clock. Thread-safety: one thread.
-class manual_clock final : public time_source {
+class ELASTIC_EXPORT manual_clock final : public time_source {
  public:
   ELASTIC_DECL explicit manual_clock(asio::io_context& context);
   manual_clock(const manual_clock&) = delete;

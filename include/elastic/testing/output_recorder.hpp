@@ -15,7 +15,7 @@ namespace elastic::testing {
 /// `console_err`.
 ///
 /// Thread-safety: one strand at a time, that of the agent.
-class output_recorder final : public output_sink {
+class ELASTIC_EXPORT output_recorder final : public output_sink {
  public:
   std::string text;
 

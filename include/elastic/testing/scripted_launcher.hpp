@@ -32,7 +32,7 @@ namespace elastic::testing {
 ///     launcher->started.at(1)->end(exit_status::signalled(SIGSEGV));
 ///
 /// Thread-safety: one strand at a time, the one on which it launches; also for the processes.
-class scripted_launcher final : public process_launcher {
+class ELASTIC_EXPORT scripted_launcher final : public process_launcher {
  public:
   /// A process of the test. It runs until the test or a signal ends it.
   class process : public std::enable_shared_from_this<process> {

@@ -38,7 +38,7 @@ namespace elastic::testing {
 ///     network.part(1);  // node 1 reaches nothing until mend(1)
 ///
 /// It must outlive its stores and keys. Thread-safety: one thread.
-class simulated_network {
+class ELASTIC_EXPORT simulated_network {
  public:
   /// @param seed      decides how long each request takes, and which answers are lost
   /// @param patience  how long a request waits for a connection before it fails with

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
+
 #include <atomic>
 
 namespace elastic {
@@ -19,7 +21,7 @@ using function_preparer = void (*)(const launch_config& config, worker_spec& wor
 
 /// The preparer of the opt-in module `functions`, which sets it before main; null if the program
 /// does not include the module.
-inline std::atomic<function_preparer> prepare_own_function = nullptr;
+inline ELASTIC_EXPORT std::atomic<function_preparer> prepare_own_function = nullptr;
 
 }  // namespace detail
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
+
 #include <atomic>
 
 namespace elastic::detail {
@@ -10,7 +12,7 @@ namespace elastic::detail {
 /// was accepted; null: no call. The program simulates a lost network with it.
 /// Thread-safety: any thread may set it; a socket that is opened at the same time may still use the
 /// old value.
-inline std::atomic<void (*)(int fd)> tcp_socket_hook{nullptr};
+inline ELASTIC_EXPORT std::atomic<void (*)(int fd)> tcp_socket_hook{nullptr};
 
 inline void call_socket_hook(int fd) {
   if (void (*const hook)(int) = tcp_socket_hook.load()) hook(fd);

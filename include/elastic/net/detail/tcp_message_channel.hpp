@@ -64,7 +64,7 @@ class tcp_message_channel final : public message_channel,
 };
 
 /// Connects to a port whose protocol is a greeting followed by messages.
-class tcp_message_connector final : public message_connector {
+class ELASTIC_EXPORT tcp_message_connector final : public message_connector {
  public:
   ELASTIC_DECL tcp_message_connector(endpoint address, std::string greeting, std::size_t bound,
                                      std::optional<job_secret> secret = std::nullopt);

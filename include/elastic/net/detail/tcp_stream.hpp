@@ -26,7 +26,7 @@ ELASTIC_DECL task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket
 ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint server);
 
 /// A plain TCP connection, without encryption.
-class tcp_stream final : public byte_stream {
+class ELASTIC_EXPORT tcp_stream final : public byte_stream {
  public:
   explicit tcp_stream(asio::ip::tcp::socket connected) : socket_(std::move(connected)) {}
 

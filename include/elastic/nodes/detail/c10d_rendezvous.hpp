@@ -38,7 +38,7 @@ namespace elastic::detail {
 /// docs/design/rendezvous.md has the protocol, docs/nodes.md the settings (`--rdzv-conf`).
 ///
 /// Thread-safety: one strand at a time.
-class c10d_rendezvous final : public rendezvous_handler {
+class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
  public:
   using store_watch = std::function<std::shared_ptr<void>(std::shared_ptr<key_value_engine>)>;
 
