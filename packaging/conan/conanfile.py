@@ -82,6 +82,8 @@ class ElasticRecipe(ConanFile):
         self.cpp_info.builddirs = [os.path.join("lib", "cmake", "elastic")]
         self.cpp_info.libs = ["elastic"]
         self.cpp_info.defines = ["ELASTIC_SEPARATE_COMPILATION=1"]
+        if self.options.shared:
+            self.cpp_info.defines.append("ELASTIC_DYN_LINK=1")
         if self.options.tls:
             self.cpp_info.defines.append("ELASTIC_HAS_TLS=1")
         if not self.options.ring:
