@@ -55,6 +55,10 @@ TEST_CASE("unserved store: what a worker seeks ends a sentence", "[agent]") {
         "under an agent; init_process_group without init_method uses that of the workers");
   CHECK(to_text(sought_stores{.script = "", .silent = {"10.0.0.9:29500", "[fd00::1]:1"}}) ==
         "; it tries to connect to 10.0.0.9:29500, [fd00::1]:1 and gets no answer");
+  CHECK(to_text(sought_stores{
+            .script = "train.py", .silent = {"10.0.0.9:1"}, .listener = "a\x1b (pid 7)"}) ==
+        "; train.py tries to connect to 10.0.0.9:1 and gets no answer, though a\\x1b (pid 7) "
+        "listens there");
 }
 
 /// A process that sleeps and has this word in its command line.

@@ -21,6 +21,7 @@
 namespace port_use_tests {
 
 using elastic::detail::find_sockets;
+using elastic::detail::listener_at;
 using elastic::detail::listens_at;
 using elastic::detail::look_at_port_use;
 using elastic::detail::port_use;
@@ -81,10 +82,12 @@ TEST_CASE("port use: who listens at a port", "[process]") {
   server.listen();
   CHECK(listens_at(::getpid(), port, many) == true);
   CHECK(listens_at(::getpid(), port, 1) == std::nullopt);
+  CHECK(listener_at(::getpid(), port) == "unit_tests (pid " + std::to_string(::getpid()) + ")");
   tcp::socket client(context);
   client.connect(server.local_endpoint());
   server.close();
   CHECK(listens_at(::getpid(), port, many) == false);
+  CHECK(listener_at(::getpid(), port).empty());
 }
 
 TEST_CASE("port use: a socket has data that its peer has not received", "[process]") {

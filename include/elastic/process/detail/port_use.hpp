@@ -51,6 +51,10 @@ ELASTIC_DECL std::vector<std::string> silent_peers(pid_t root, std::size_t most_
 /// Whether anybody listens at a port in the network of a process.
 ELASTIC_DECL bool is_listened_at(pid_t pid, std::uint16_t port);
 
+/// Who listens at a port in the network of a process: "redis-server (pid 4711)", as the process
+/// calls itself, or "a process of another user" if /proc does not show it. Empty: nobody.
+ELASTIC_DECL std::string listener_at(pid_t pid, std::uint16_t port);
+
 /// Whether a process, or one of its descendants, listens at a port. Parameters and result: as
 /// above.
 ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port, std::size_t most_files);

@@ -42,30 +42,68 @@ inline std::optional<std::uint64_t> number_in(std::string_view word, int base) {
   return number;
 }
 
-ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found) {
-  // Values of net/tcp_states.h.
-  constexpr std::uint64_t established = 1;
-  constexpr std::uint64_t syn_sent = 2;
-  constexpr std::uint64_t listen = 10;
-  const auto port_of = [](std::string_view end) {
-    return number_in(end.substr(std::min(end.find(':') + 1, end.size())), 16);
-  };
+/// A socket in /proc/net/tcp or tcp6. Ends and queues are as the kernel writes them:
+/// "0100007F:733C".
+struct listed_socket {
+  std::string_view own;
+  std::string_view peer;
+  std::string_view queues;
+  std::uint64_t state = 0;
+  std::uint64_t inode = 0;
+};
+
+// Values of net/tcp_states.h.
+inline constexpr std::uint64_t socket_established = 1;
+inline constexpr std::uint64_t socket_syn_sent = 2;
+inline constexpr std::uint64_t socket_listen = 10;
+
+/// Calls `take` for each socket in a table; skips other lines.
+template <class Taker>
+void for_each_socket(std::string_view table, const Taker& take) {
   while (!table.empty()) {
     std::string_view line = table.substr(0, table.find('\n'));
     table.remove_prefix(std::min(line.size() + 1, table.size()));
     take_word(line);  // slot number
-    const auto own_port = port_of(take_word(line));
-    const auto peer_port = port_of(take_word(line));
+    listed_socket each;
+    each.own = take_word(line);
+    each.peer = take_word(line);
     const auto state = number_in(take_word(line), 16);
-    if (!state || (*state == listen ? own_port : peer_port) != port) continue;
-    // Queues, timer, retransmissions, user and time-out.
-    for (int skipped = 0; skipped < 5; ++skipped) take_word(line);
+    each.queues = take_word(line);
+    // Timer, retransmissions, user and time-out.
+    for (int skipped = 0; skipped < 4; ++skipped) take_word(line);
     const auto inode = number_in(take_word(line), 10);
-    if (!inode) continue;
-    if (*state == established) found.connected.insert(*inode);
-    if (*state == syn_sent) found.connecting.insert(*inode);
-    if (*state == listen) found.listening.insert(*inode);
+    if (!state || !inode) continue;
+    each.state = *state;
+    each.inode = *inode;
+    take(each);
   }
+}
+
+/// The same for all sockets in the network of a process. Result: whether the tables were read to
+/// their ends.
+template <class Taker>
+bool for_each_socket_near(pid_t pid, const Taker& take) {
+  bool is_whole = true;
+  for (const char* table : {"tcp", "tcp6"}) {
+    const std::string path = fmt::format("/proc/{}/net/{}", pid, table);
+    const std::string text = read_proc_file(path, limits::socket_table_bytes);
+    if (text.size() == limits::socket_table_bytes) is_whole = false;
+    for_each_socket(text, take);
+  }
+  return is_whole;
+}
+
+/// Notes a socket that leads to a port, or listens there.
+inline void note_socket(const listed_socket& each, std::uint16_t port, sockets_to_port& found) {
+  const std::string_view end = each.state == socket_listen ? each.own : each.peer;
+  if (number_in(end.substr(std::min(end.find(':') + 1, end.size())), 16) != port) return;
+  if (each.state == socket_established) found.connected.insert(each.inode);
+  if (each.state == socket_syn_sent) found.connecting.insert(each.inode);
+  if (each.state == socket_listen) found.listening.insert(each.inode);
+}
+
+ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found) {
+  for_each_socket(table, [&](const listed_socket& each) { note_socket(each, port, found); });
 }
 
 /// Calls `take` for the inode of each socket of one process, until that returns true; takes the
@@ -110,12 +148,9 @@ bool look_at_sockets_of_tree(pid_t root, std::size_t left, const Taker& take) {
 
 inline sockets_to_port sockets_of(pid_t pid, std::uint16_t port) {
   sockets_to_port sockets;
-  for (const char* table : {"tcp", "tcp6"}) {
-    const std::string path = fmt::format("/proc/{}/net/{}", pid, table);
-    const std::string text = read_proc_file(path, limits::socket_table_bytes);
-    if (text.size() == limits::socket_table_bytes) sockets.is_whole = false;
-    find_sockets(text, port, sockets);
-  }
+  sockets.is_whole = for_each_socket_near(pid, [&](const listed_socket& each) {
+    note_socket(each, port, sockets);
+  });
   return sockets;
 }
 
@@ -134,30 +169,12 @@ ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t 
   return is_sure ? std::optional(best) : std::nullopt;
 }
 
-/// The inodes of the sockets in a table that have data to send.
-inline std::set<std::uint64_t> unsent_sockets(std::string_view table) {
-  std::set<std::uint64_t> inodes;
-  while (!table.empty()) {
-    std::string_view line = table.substr(0, table.find('\n'));
-    table.remove_prefix(std::min(line.size() + 1, table.size()));
-    // Slot number, own end, peer's end and state.
-    for (int skipped = 0; skipped < 4; ++skipped) take_word(line);
-    const std::string_view queues = take_word(line);
-    const auto unsent = number_in(queues.substr(0, queues.find(':')), 16);
-    // Timer, retransmissions, user and time-out.
-    for (int skipped = 0; skipped < 4; ++skipped) take_word(line);
-    const auto inode = number_in(take_word(line), 10);
-    if (unsent.value_or(0) > 0 && inode) inodes.insert(*inode);
-  }
-  return inodes;
-}
-
 ELASTIC_DECL std::optional<bool> has_unsent_data(pid_t root, std::size_t most_files) {
   std::set<std::uint64_t> unsent;
-  for (const char* table : {"tcp", "tcp6"}) {
-    const std::string path = fmt::format("/proc/{}/net/{}", root, table);
-    unsent.merge(unsent_sockets(read_proc_file(path, limits::socket_table_bytes)));
-  }
+  for_each_socket_near(root, [&](const listed_socket& each) {
+    const auto bytes = number_in(each.queues.substr(0, each.queues.find(':')), 16);
+    if (bytes.value_or(0) > 0) unsent.insert(each.inode);
+  });
   if (unsent.empty()) return false;
   bool is_found = false;
   const bool is_seen = look_at_sockets_of_tree(root, most_files, [&](std::uint64_t inode) {
@@ -183,29 +200,11 @@ inline std::string peer_of(std::string_view end) {
   return fmt::format(fmt::runtime(is_v4 ? "{}:{}" : "[{}]:{}"), text.data(), *port);
 }
 
-/// The peers of the sockets in a table that have sent a SYN, by their inodes.
-inline std::map<std::uint64_t, std::string> syn_peers(std::string_view table) {
-  std::map<std::uint64_t, std::string> peers;
-  while (!table.empty()) {
-    std::string_view line = table.substr(0, table.find('\n'));
-    table.remove_prefix(std::min(line.size() + 1, table.size()));
-    // Slot number and own end.
-    for (int skipped = 0; skipped < 2; ++skipped) take_word(line);
-    const std::string_view peer = take_word(line);
-    if (take_word(line) != "02") continue;
-    // Queues, timer, retransmissions, user and time-out.
-    for (int skipped = 0; skipped < 5; ++skipped) take_word(line);
-    if (const auto inode = number_in(take_word(line), 10)) peers[*inode] = peer_of(peer);
-  }
-  return peers;
-}
-
 ELASTIC_DECL std::vector<std::string> silent_peers(pid_t root, std::size_t most_files) {
   std::map<std::uint64_t, std::string> known;
-  for (const char* table : {"tcp", "tcp6"}) {
-    const std::string path = fmt::format("/proc/{}/net/{}", root, table);
-    known.merge(syn_peers(read_proc_file(path, limits::socket_table_bytes)));
-  }
+  for_each_socket_near(root, [&](const listed_socket& each) {
+    if (each.state == socket_syn_sent) known[each.inode] = peer_of(each.peer);
+  });
   std::set<std::string> peers;
   if (known.empty()) return {};
   look_at_sockets_of_tree(root, most_files, [&](std::uint64_t inode) {
@@ -218,6 +217,23 @@ ELASTIC_DECL std::vector<std::string> silent_peers(pid_t root, std::size_t most_
 
 ELASTIC_DECL bool is_listened_at(pid_t pid, std::uint16_t port) {
   return !sockets_of(pid, port).listening.empty();
+}
+
+ELASTIC_DECL std::string listener_at(pid_t pid, std::uint16_t port) {
+  const std::set<std::uint64_t> listening = sockets_of(pid, port).listening;
+  if (listening.empty()) return {};
+  std::size_t left = limits::watched_files;
+  for (const pid_t each : numbered_entries("/proc")) {
+    bool is_its = false;
+    look_at_sockets(each, left, [&](std::uint64_t inode) {
+      return is_its = listening.contains(inode);
+    });
+    if (!is_its) continue;
+    const std::string name =
+        read_proc_file(fmt::format("/proc/{}/comm", each), limits::proc_file_bytes);
+    return fmt::format("{} (pid {})", name.substr(0, name.find('\n')), each);
+  }
+  return left == 0 ? "another process" : "a process of another user";
 }
 
 ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port,

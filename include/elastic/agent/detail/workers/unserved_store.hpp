@@ -24,6 +24,8 @@ struct sought_stores {
   bool names_other = false;
   /// Addresses to which it makes connections that nobody answers.
   std::vector<std::string> silent = {};
+  /// Who listens at such an address, if it is the only one and belongs to this host.
+  std::string listener = {};
 };
 
 /// The "HOST:PORT" of each `tcp://HOST:PORT` in a text, at most eight different ones. One of which

@@ -4,6 +4,7 @@
 
 #include <elastic/agent/detail/workers/unserved_store.hpp>
 
+#include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/joined_text.hpp>
 #include <elastic/base/detail/mount_table.hpp>
@@ -17,8 +18,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -56,13 +59,21 @@ ELASTIC_DECL std::vector<std::string> store_addresses_in(std::string_view text) 
   return addresses;
 }
 
-/// Whether an address belongs to this host, and nobody listens there.
-inline bool is_unserved(pid_t pid, const std::string& address) {
+inline bool is_of_this_host(const std::string& host) {
+  if (is_loopback(host)) return true;
+  asio_error_code failure;
+  const asio::ip::address address = asio::ip::make_address(host, failure);
+  const std::vector<asio::ip::address> own = own_addresses();
+  return !failure && std::find(own.begin(), own.end(), address) != own.end();
+}
+
+/// The port of an address that belongs to this host.
+inline std::optional<std::uint16_t> port_of_this_host(const std::string& address) {
   try {
     const endpoint place = parse_endpoint(address, 0);
-    return is_loopback(place.host) && !is_listened_at(pid, place.port);
+    return is_of_this_host(place.host) ? std::optional(place.port) : std::nullopt;
   } catch (const error&) {
-    return false;
+    return std::nullopt;
   }
 }
 
@@ -105,12 +116,17 @@ inline sought_stores stores_of(pid_t pid) {
   const std::string script = script_in(command);
   found.script = script.substr(script.rfind('/') + 1);
   found.silent = silent_peers(pid, limits::watched_files);
+  if (found.silent.size() == 1) {
+    const std::optional<std::uint16_t> port = port_of_this_host(found.silent.front());
+    if (port) found.listener = listener_at(pid, *port);
+  }
   if (!is_asleep(pid)) return found;
   std::string text = script.empty() ? std::string() : script_text(pid, script);
   for (const std::string& word : command) text += '\n' + word;
   const std::vector<std::string> addresses = store_addresses_in(text);
   for (const std::string& address : addresses) {
-    if (is_unserved(pid, address)) found.unserved.push_back(address);
+    const std::optional<std::uint16_t> port = port_of_this_host(address);
+    if (port && !is_listened_at(pid, *port)) found.unserved.push_back(address);
   }
   found.names_other = addresses.empty() && text.find("tcp://") != text.npos;
   return found;
@@ -123,9 +139,11 @@ ELASTIC_DECL task<sought_stores> look_for_stores(pid_t pid) {
 
 ELASTIC_DECL std::string to_text(const sought_stores& stores) {
   if (!stores.silent.empty()) {
-    return fmt::format("; {} tries to connect to {} and gets no answer",
-                       stores.script.empty() ? "it" : printable_line(stores.script),
-                       joined_text(std::span<const std::string>(stores.silent), ", "));
+    std::string text = fmt::format("; {} tries to connect to {} and gets no answer",
+                                   stores.script.empty() ? "it" : printable_line(stores.script),
+                                   joined_text(std::span<const std::string>(stores.silent), ", "));
+    if (stores.listener.empty()) return text;
+    return text + fmt::format(", though {} listens there", printable_line(stores.listener));
   }
   if (stores.unserved.empty() && !stores.names_other) return {};
   const std::string store =
