@@ -5,6 +5,7 @@
 
 #include "target.hpp"
 
+#include <elastic/agent/detail/workers/unserved_store.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/diagnosis/detail/group_position.hpp>
 #include <elastic/diagnosis/detail/process_texts.hpp>
@@ -15,6 +16,7 @@
 #include <elastic/diagnosis/detail/stack_groups.hpp>
 #include <elastic/diagnosis/detail/stall_judge.hpp>
 #include <elastic/diagnosis/detail/thread_stack.hpp>
+#include <elastic/diagnosis/detail/worker_signs.hpp>
 #include <elastic/diagnosis/stall_verdict.hpp>
 
 #include <algorithm>
@@ -40,8 +42,10 @@ using detail::rank_set;
 using detail::recorder_state;
 using detail::stack_frame;
 using detail::stack_group;
+using detail::store_addresses_in;
 using detail::thread_stack;
 using detail::to_digest;
+using detail::uncaught_exception;
 
 void require_printable(std::string_view line, const char* promise) {
   for (const char byte : line) {
@@ -124,13 +128,38 @@ void rank_digests(std::string_view input) {
   }
 }
 
+/// The last lines of a worker's stderr.
+void stderr_lines(std::string_view input) {
+  std::vector<std::string> lines;
+  for (std::string_view rest = input; !rest.empty();) {
+    lines.emplace_back(rest.substr(0, rest.find('\n')));
+    rest.remove_prefix(std::min(lines.back().size() + 1, rest.size()));
+  }
+  const std::string exception = uncaught_exception(lines);
+  const bool is_shown = std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+    return line.ends_with(exception);
+  });
+  require(exception.empty() || is_shown, "an exception is the end of a line");
+}
+
+/// A script, and what it gets as arguments.
+void script_text(std::string_view input) {
+  const std::vector<std::string> addresses = store_addresses_in(input);
+  require(addresses.size() <= 8, "addresses are not many");
+  for (const std::string& address : addresses) {
+    require(input.find("tcp://" + address) != input.npos, "an address is in the text");
+    require_printable(address, "an address does nothing to a terminal");
+  }
+}
+
 }  // namespace
 
 std::vector<target> diagnosis_targets() {
   return {
       {"recorder_dump", recorder_dump}, {"traceback_text", traceback_text},
       {"process_text", process_text},   {"ranks_text", ranks_text},
-      {"rank_digests", rank_digests},
+      {"rank_digests", rank_digests},   {"stderr_lines", stderr_lines},
+      {"script_text", script_text},
   };
 }
 
