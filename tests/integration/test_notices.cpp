@@ -69,7 +69,8 @@ TEST_CASE("notices: a rank that hangs in atexit is named, and where it is", "[in
   if (python.empty()) return;
   failing_job job;
   words command = job.elasticrun({{"--standalone", "--nproc-per-node", "2", "--diagnose",
-                                   "--node-name", "node3", folder_of_scripts + "hang_at_exit.py"}});
+                                   "--node-name", "node3", "--log-dir", job.logs(),
+                                   folder_of_scripts + "hang_at_exit.py"}});
   const auto environment = job.environment({{"PYTHON_EXEC", python}, {"OMP_NUM_THREADS", "1"}});
   test::running_program program(command, environment);
   program.await_err("rank 1 (node3, local rank 1, pid ");
@@ -78,6 +79,8 @@ TEST_CASE("notices: a rank that hangs in atexit is named, and where it is", "[in
                     "hang_at_exit.py:");
   program.signal(SIGINT);
   program.wait();
+  CHECK(has_text(test::file_text(job.log_root() / "journal.jsonl"),
+                 "\"kind\": \"notice_given\", \"rank\": 1"));
 }
 
 }  // namespace notices_test

@@ -51,6 +51,7 @@ struct job_event {
     rollback_started,
     step_reached,
     standbys_changed,
+    notice_given,
   };
 
   /// Why a worker seems to delay the others: its steps take longer, it does nothing while they
@@ -68,6 +69,9 @@ struct job_event {
   /// - ranks_replaced: the same for the round that ended before
   /// - exit_barrier_ended: "passed", "changed" or "timed_out"
   /// - stall_found: a stall_verdict::kind
+  /// - notice_given: what workers have shown: "failed" (they reported an exception and do not end),
+  ///   "unfinished" (others have ended, and they do not), "missing" (they have not come to
+  ///   `init_process_group`)
   /// - node_told: what happened on that node, as the name of a kind
   std::string state = {};
   /// node_told: the node, as named by the rendezvous server.
@@ -107,7 +111,8 @@ struct job_event {
   /// are the consequence; or another node has found the stall (stall_found).
   std::optional<std::int64_t> elsewhere = {};
   /// How many workers were stopped, saved a checkpoint, were started from a standby, delay the
-  /// others (stall_found; `rank` is the first), or continued in a new round (ranks_replaced).
+  /// others (stall_found; `rank` is the first), are named (notice_given, too), or continued in a
+  /// new round (ranks_replaced).
   /// standbys_changed: how many standbys wait.
   std::optional<std::int64_t> count = {};
   /// standbys_changed: how many are in the making, and the memory of those that wait, in bytes.
@@ -164,6 +169,7 @@ inline constexpr auto job_event_kinds =
         {job_event::type::rollback_started, "rollback_started"},
         {job_event::type::step_reached, "step_reached"},
         {job_event::type::standbys_changed, "standbys_changed"},
+        {job_event::type::notice_given, "notice_given"},
     });
 
 constexpr std::string_view to_string(job_event::type kind) {

@@ -144,6 +144,11 @@ elastic::task<void> let_come(std::shared_ptr<elastic::time_source> time,
   co_await time->sleep_until(elastic::time_point::max());
 }
 
+elastic::task<void> keep_report(std::shared_ptr<elastic::time_source> time, elastic::logger log,
+                                elastic::detail::arrival_source source, std::string& said) {
+  said = co_await elastic::detail::report_arrivals(time, log, std::move(source), 1);
+}
+
 /// When the reporter has said what is missing, in seconds after the start; its line.
 elastic::task<std::string> reported(
     std::shared_ptr<elastic::time_source> time, come_count at_first,
@@ -152,12 +157,13 @@ elastic::task<std::string> reported(
   const auto log = std::make_shared<elastic::test::log_recorder>();
   const elastic::logger logger(log, elastic::log_level::warning);
   const elastic::time_point began = time->now();
-  elastic::task<void> reporting =
-      elastic::detail::report_arrivals(time, logger, source_of(come), 1);
+  std::string said;
+  elastic::task<void> reporting = keep_report(time, logger, source_of(come), said);
   elastic::task<void> coming = let_come(time, come, std::move(plan));
   co_await elastic::race(std::move(reporting), std::move(coming));
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time->now() - began);
   const bool is_said = log->has("1 of 2 ranks have come to init_process_group");
+  CHECK(is_said == !said.empty());
   co_return std::to_string(seconds.count()) + (is_said ? " said" : " silent");
 }
 

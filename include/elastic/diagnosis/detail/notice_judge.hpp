@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct notice {
   /// One printable line, and what it may mean, if nobody knows where the workers are.
   std::string line;
   std::string guess = {};
+  /// The ranks that cannot go on, the most important first, and why: a `job_event::state`.
+  std::vector<int> ranks = {};
+  std::string_view state = {};
   /// The local ranks of workers of which the end of the line says where they are.
   std::vector<int> places = {};
   /// The worker to end, and why; empty: none. There is no line then.

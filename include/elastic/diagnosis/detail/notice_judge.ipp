@@ -107,6 +107,8 @@ ELASTIC_DECL void notice_judge::judge_failure(record& entry, time_point now,
     const std::string name = failure.text.substr(0, failure.text.find(':'));
     notice told{fmt::format("{} reported {} {} ago and has not ended", name_of(entry),
                             printable_line(name), in_seconds(now - failure.at))};
+    told.ranks = {entry.last.rank};
+    told.state = "failed";
     told.places = {entry.last.local_rank};
     notices.push_back(std::move(told));
   }
@@ -173,8 +175,10 @@ ELASTIC_DECL void notice_judge::judge_rest(const records& ended, const records& 
                                      : ": they wait for one that has ended, or their interpreters "
                                        "do not end";
   }
+  told.state = "unfinished";
   constexpr std::size_t most_places = 3;
   for (const record* const each : running) {
+    told.ranks.push_back(each->last.rank);
     if (told.places.size() < most_places) told.places.push_back(each->last.local_rank);
   }
   notices.push_back(std::move(told));

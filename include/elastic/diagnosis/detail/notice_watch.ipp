@@ -12,6 +12,8 @@
 #include <elastic/diagnosis/job_diagnosis.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/process/detail/port_use.hpp>
+#include <elastic/telemetry/job_event.hpp>
+#include <elastic/telemetry/job_journal.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -198,7 +200,14 @@ ELASTIC_DECL task<void> notice_watch::report(notice said) {
   }
   if (found.empty()) found.push_back(said.guess);
   if (!places_) found.emplace_back("; start with --diagnose to see where");
-  agent_.log.warning("{}{}", said.line, fmt::join(found, ""));
+  job_event event;
+  event.kind = job_event::type::notice_given;
+  event.state = said.state;
+  event.rank = said.ranks.front();
+  event.count = static_cast<std::int64_t>(said.ranks.size());
+  event.reason = fmt::format("{}{}", said.line, fmt::join(found, ""));
+  agent_.log.warning("{}", event.reason);
+  if (agent_.journal) agent_.journal->record(std::move(event));
 }
 
 }  // namespace elastic::detail

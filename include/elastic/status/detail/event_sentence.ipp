@@ -184,6 +184,7 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
     case kind::stop_requested: return "a stop was requested" + why;
     case kind::fault_injected: return "a fault was injected" + why;
     case kind::stall_found: return "the job has stalled" + why;
+    case kind::notice_given: return "notice" + why;
     case kind::stall_ended: return "the job makes progress again" + why;
     case kind::exit_barrier_started: return "the agent waits for the other nodes to finish" + why;
     case kind::exit_barrier_ended:

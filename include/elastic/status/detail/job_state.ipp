@@ -205,6 +205,7 @@ ELASTIC_DECL void job_state::apply(const journal_record& record) {
       break;
     case job_event::type::checkpoint_ended:
     case job_event::type::fault_injected:
+    case job_event::type::notice_given:
     case job_event::type::exit_barrier_ended:
     case job_event::type::node_told: break;
     case job_event::type::ranks_replaced:

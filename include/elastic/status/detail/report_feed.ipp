@@ -21,7 +21,7 @@ inline bool matters_to_job(const job_event& event) {
   if (event.kind == kind::worker_ended) return !has_succeeded(event);
   if (event.kind == kind::ranks_replaced) return !event.ranks.empty();
   if (event.kind == kind::stall_found) return event.elsewhere != 1;
-  return event.kind == kind::worker_hung ||
+  return event.kind == kind::worker_hung || event.kind == kind::notice_given ||
          event.kind == kind::stop_requested || event.kind == kind::fence_reached ||
          event.kind == kind::failure_decided || event.kind == kind::agent_ended;
 }

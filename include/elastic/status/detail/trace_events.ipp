@@ -133,14 +133,15 @@ ELASTIC_DECL void trace_events::mark(const job_event& event) {
       event.kind == kind::failure_decided || event.kind == kind::stop_requested ||
       event.kind == kind::fence_reached || event.kind == kind::fault_injected ||
       event.kind == kind::checkpoint_ended || event.kind == kind::stall_found ||
-      event.kind == kind::ranks_replaced || event.kind == kind::replacement_abandoned ||
-      event.kind == kind::agent_ended;
+      event.kind == kind::notice_given || event.kind == kind::ranks_replaced ||
+      event.kind == kind::replacement_abandoned || event.kind == kind::agent_ended;
   if (!is_moment) return;
   std::string text = std::string(to_string(event.kind));
   std::int64_t thread = 0;
   const bool has_thread = at_->workers.count(event.local_rank.value_or(-1)) > 0;
   const bool is_of_worker = event.kind != kind::fault_injected &&
                                 event.kind != kind::stall_found &&
+                                event.kind != kind::notice_given &&
                                 event.kind != kind::ranks_replaced;
   if (event.rank && is_of_worker) {
     std::string finding = is_end_of_failed ? "failed" : "hung";

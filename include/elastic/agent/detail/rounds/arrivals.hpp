@@ -54,9 +54,10 @@ using arrival_source = std::function<arrivals()>;
 /// Logs once which workers have not come.
 ///
 /// @param port  of the store
-/// Cancellation: all types. Returns when everything is said, or all have come.
-ELASTIC_DECL task<void> report_arrivals(std::shared_ptr<time_source> time, logger log,
-                                        arrival_source source, std::uint16_t port);
+/// Result: what it has logged; empty: all have come, or nothing is known.
+/// Cancellation: all types.
+ELASTIC_DECL task<std::string> report_arrivals(std::shared_ptr<time_source> time, logger log,
+                                               arrival_source source, std::uint16_t port);
 
 /// Inspects the connections of workers to a port, on a separate thread.
 ///

@@ -74,8 +74,8 @@ inline task<bool> wait_for_first(std::shared_ptr<time_source> time, arrival_sour
   co_return false;
 }
 
-ELASTIC_DECL task<void> report_arrivals(std::shared_ptr<time_source> time, logger log,
-                                        arrival_source source, std::uint16_t port) {
+ELASTIC_DECL task<std::string> report_arrivals(std::shared_ptr<time_source> time, logger log,
+                                               arrival_source source, std::uint16_t port) {
   co_await time->sleep_until(deadline_after(time->now(), arrival_patience));
   const bool had_come = source().come != 0;
   task<std::string> looking = look_for_missing(source, port);
@@ -83,12 +83,13 @@ ELASTIC_DECL task<void> report_arrivals(std::shared_ptr<time_source> time, logge
   if (missing.empty() && !had_come) {
     task<bool> waiting = wait_for_first(time, source);
     const bool has_come = co_await std::move(waiting);
-    if (!has_come) co_return;
+    if (!has_come) co_return missing;
     co_await time->sleep_until(deadline_after(time->now(), arrival_patience));
     task<std::string> again = look_for_missing(source, port);
     missing = co_await std::move(again);
   }
   if (!missing.empty()) log.warning("{}", missing);
+  co_return missing;
 }
 
 /// Where the missing ranks may be, as the end of a sentence.

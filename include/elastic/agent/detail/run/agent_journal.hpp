@@ -55,6 +55,8 @@ class agent_journal {
   ELASTIC_DECL void note_start(std::string run_id, std::string backend);
   ELASTIC_DECL void note_end(worker_state state, std::string reason, time_point began);
   ELASTIC_DECL void note_stop_request(std::string reason, int signal);
+  /// Notes that workers have not come to `init_process_group`.
+  ELASTIC_DECL void note_missing(std::string sentence);
   ELASTIC_DECL void note_fault(const worker_group::worker& victim, int signal, std::string reason);
 
   // ---- attempts ---------------------------------------------------------------------------------

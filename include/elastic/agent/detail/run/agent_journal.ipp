@@ -62,6 +62,13 @@ ELASTIC_DECL void agent_journal::note(job_event::type kind, std::string reason) 
   journal_.record(std::move(event));
 }
 
+ELASTIC_DECL void agent_journal::note_missing(std::string sentence) {
+  job_event event = about(job_event::type::notice_given);
+  event.state = "missing";
+  event.reason = std::move(sentence);
+  journal_.record(std::move(event));
+}
+
 ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string backend) {
   job_event event = about(job_event::type::agent_started);
   event.run_id = std::move(run_id);

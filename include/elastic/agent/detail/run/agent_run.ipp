@@ -579,9 +579,10 @@ ELASTIC_DECL task<void> agent_run::report_missing() {
       seen.come = rendezvous_->arrived_workers();
       return seen;
     };
-    task<void> reporting =
+    task<std::string> reporting =
         report_arrivals(services_.time, log_, std::move(source), master.port);
-    co_await std::move(reporting);
+    const std::string missing = co_await std::move(reporting);
+    if (!missing.empty()) journal_.note_missing(missing);
   }
   co_await group_.wait_for_outcome();
 }
