@@ -218,6 +218,10 @@ class ELASTIC_EXPORT agent_part {
   /// Result: the outcome; empty if the part is not responsible. The first part that is decides.
   ELASTIC_DECL virtual task<std::optional<job_command::outcome>> carry_out(job_command command);
 
+  /// Awaited while the workers of this node have succeeded and those of other nodes have not,
+  /// concurrently with that of the other parts. It is cancelled when the wait ends.
+  ELASTIC_DECL virtual task<void> beside_exit_barrier();
+
   // ---- when an attempt ends ---------------------------------------------------------------------
 
   /// Whether `last_look` should be awaited.

@@ -66,6 +66,10 @@ class recorder final : public agent_part {
     note(may_restart ? "beside workers" : "beside the last workers");
     co_return;
   }
+  task<void> beside_exit_barrier() override {
+    note("beside the exit barrier");
+    co_return;
+  }
   void end_attempt() override { note("end of attempt"); }
   task<void> close() override {
     note("closed");
@@ -102,7 +106,7 @@ TIME_TEST("agent part: the agent calls it around each attempt", "[agent]") {
   CHECK(stage.story() ==
         "round 0, prepare, begin, start 0, beside workers, end 0: exit code 1, "
         "end of attempt, gone 0, round 1, prepare, begin, start 1, beside the last workers, "
-        "end 1: exit code 0, gone 1, close, shutdown, closed");
+        "end 1: exit code 0, gone 1, beside the exit barrier, close, shutdown, closed");
   CHECK(stage.result().state == worker_state::succeeded);
   CHECK(stage.result().starts.warm == 4);
   CHECK(stage.plan->alive == 0);
@@ -237,8 +241,8 @@ TIME_TEST("agent part: one that cannot be closed changes nothing about the job",
   CHECK(stage.result().state == worker_state::succeeded);
   CHECK(stage.log->has("a part of the agent did not end in order: the part is stuck"));
   CHECK(stage.story() ==
-        "round 0, prepare, begin, start 0, beside workers, end 0: exit code 0, gone 0, close, "
-        "shutdown, closed");
+        "round 0, prepare, begin, start 0, beside workers, end 0: exit code 0, gone 0, beside the "
+        "exit barrier, close, shutdown, closed");
 }
 
 // ---- several parts ------------------------------------------------------------------------------

@@ -37,6 +37,8 @@ ELASTIC_DECL void agent_part::prepared() {}
 
 ELASTIC_DECL task<void> agent_part::beside_workers(bool) { co_return; }
 
+ELASTIC_DECL task<void> agent_part::beside_exit_barrier() { co_return; }
+
 ELASTIC_DECL task<std::optional<job_command::outcome>> agent_part::carry_out(job_command) {
   co_return std::nullopt;
 }

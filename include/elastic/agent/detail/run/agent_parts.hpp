@@ -54,6 +54,7 @@ class agent_parts {
   ELASTIC_DECL void hung(const agent_part::hung_worker& worker);
   ELASTIC_DECL void prepared();
   ELASTIC_DECL task<void> beside_workers(bool may_restart);
+  ELASTIC_DECL task<void> beside_exit_barrier();
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command);
   ELASTIC_DECL bool wants_last_look() const;
   ELASTIC_DECL task<std::string> last_look();

@@ -131,6 +131,12 @@ ELASTIC_DECL task<void> agent_parts::beside_workers(bool may_restart) {
   return run_all(std::move(works));
 }
 
+ELASTIC_DECL task<void> agent_parts::beside_exit_barrier() {
+  std::vector<task<void>> works;
+  for (const auto& part : parts_) works.push_back(part->beside_exit_barrier());
+  return run_all(std::move(works));
+}
+
 ELASTIC_DECL task<job_command::outcome> agent_parts::carry_out(job_command command) {
   for (const auto& part : parts_) {
     task<std::optional<job_command::outcome>> work = part->carry_out(command);

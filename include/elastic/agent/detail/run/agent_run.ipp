@@ -666,7 +666,8 @@ ELASTIC_DECL task<void> agent_run::wait_at_exit_barrier() {
   try {
     task<void> barrier = rendezvous_->exit_barrier();
     task<void> waiting = keep_bool(with_deadline(time_, deadline, std::move(barrier)), has_passed);
-    co_await race(std::move(waiting), note_change(), stop_.requested());
+    co_await race(std::move(waiting), note_change(), stop_.requested(),
+                  endless(parts_->beside_exit_barrier()));
   } catch (const error& failure) {
     if (failure.code() == errc::rendezvous_closed) throw;
     has_passed = failure.code() == errc::rendezvous_finished;
