@@ -356,6 +356,56 @@ TEST_CASE("a rank that goes on to another operation because its peer ended is no
   CHECK(judge_stall(ranks).ranks == std::vector<int>{6});
 }
 
+rank_evidence gone(int rank) {
+  rank_evidence evidence = settled(rank);
+  evidence.state = process_state::gone;
+  evidence.failure = "exit code 0";
+  evidence.recorder = recorder_state::absent;
+  evidence.groups.clear();
+  return evidence;
+}
+
+TEST_CASE("a rank that has ended is certainly to blame if all others wait", "[diagnosis]") {
+  using elastic::detail::remedy_for;
+  job ranks = waiting_but(0, gone(0));
+  const stall_verdict sure = judge_stall(ranks);
+  CHECK(sure.cause == stall_verdict::kind::dead);
+  CHECK(sure.confidence == stall_verdict::confidence_level::certain);
+  // A rank that waits stands for it.
+  const auto remedy = remedy_for(sure, ranks);
+  CHECK(remedy.rank == 1);
+  CHECK(remedy.reason ==
+        "rank 1 (node0, local rank 1) waits for a rank that has ended: rank 0 (node0, local rank "
+        "0) has ended (exit code 0); 7 others have waited in all_reduce #6 of group default_pg for "
+        "31 s");
+  // They may wait for rank 5.
+  ranks[5] = settled(5);
+  const stall_verdict unsure = judge_stall(ranks);
+  CHECK(unsure.cause == stall_verdict::kind::dead);
+  CHECK(unsure.confidence == stall_verdict::confidence_level::likely);
+  CHECK(remedy_for(unsure, ranks).rank == -1);
+  // They wait in a group to which it does not belong, which has more members.
+  ranks = waiting_but(0, gone(0));
+  for (rank_evidence& rank : ranks) {
+    for (group_position& position : rank.groups) position.members = rank_set({1, 2, 3, 4, 5, 6, 7});
+  }
+  CHECK(judge_stall(ranks).confidence == stall_verdict::confidence_level::likely);
+}
+
+TEST_CASE("the first rank that is certainly to blame is ended", "[diagnosis]") {
+  using elastic::detail::remedy_for;
+  job ranks = waiting_but(3, settled(3));
+  stall_verdict verdict = judge_stall(ranks);
+  CHECK(remedy_for(verdict, ranks).rank == 3);
+  CHECK(remedy_for(verdict, ranks).reason == verdict.sentence);
+  verdict.confidence = stall_verdict::confidence_level::likely;
+  CHECK(remedy_for(verdict, ranks).rank == -1);
+  CHECK(remedy_for(stall_verdict(), ranks).rank == -1);
+  // None is left that could stand for one that has ended.
+  verdict = {stall_verdict::kind::dead, stall_verdict::confidence_level::certain, {0}, "", {}};
+  CHECK(remedy_for(verdict, {gone(0), settled(1)}).rank == -1);
+}
+
 TEST_CASE("a device that has not begun what others have", "[diagnosis]") {
   job ranks = waiting_but(3, waiting(3));
   for (rank_evidence& rank : ranks) {

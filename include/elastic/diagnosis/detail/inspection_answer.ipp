@@ -70,7 +70,8 @@ inline inspected_rank rank_of(const worker_inspection& found, time_point now, wa
   if (evidence.step >= 0) evidence.step_age = now - found.worker.step_at;
   evidence.failure = found.worker.end.substr(0, limits::failure_digest_bytes);
   evidence.state = process_state::gone;
-  if (found.facts) {
+  // Another process may have the number of one that has ended.
+  if (found.facts && found.worker.end.empty()) {
     const thread_facts& main = found.facts->threads.front();
     evidence.state = main.state;
     evidence.wait_channel = main.wait_channel;

@@ -8,6 +8,7 @@
 #include <elastic/diagnosis/stall_verdict.hpp>
 
 #include <chrono>
+#include <string>
 #include <vector>
 
 namespace elastic::detail {
@@ -30,6 +31,19 @@ struct stall_judge_options {
 ///                  did not
 ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidence,
                                        const stall_judge_options& options = {});
+
+/// Whom to end so that a stalled job can begin anew.
+struct stall_remedy {
+  /// -1: nobody, since nobody is certainly to blame.
+  int rank = -1;
+  /// A sentence that begins with the rank's name.
+  std::string reason = {};
+};
+
+/// The first rank that is certainly to blame. One whose process has ended cannot be ended again: a
+/// rank that waits stands for it.
+ELASTIC_DECL stall_remedy remedy_for(const stall_verdict& verdict,
+                                     const std::vector<rank_evidence>& evidence);
 
 }  // namespace elastic::detail
 

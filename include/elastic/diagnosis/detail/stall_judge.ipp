@@ -49,6 +49,7 @@ class stall_judge {
   using outcome = std::optional<stall_verdict>;
 
   ELASTIC_DECL outcome of_stopped() const;
+  ELASTIC_DECL bool waits_for_ended(const rank_group& group) const;
   ELASTIC_DECL outcome of_dead() const;
   ELASTIC_DECL outcome of_uneven_inputs() const;
   ELASTIC_DECL outcome of_mismatch() const;
@@ -107,11 +108,34 @@ ELASTIC_DECL auto stall_judge::of_stopped() const -> outcome {
                   in_frame(first(ranks)), while_others_wait(operation)));
 }
 
+/// Whether all members of a group that run wait there for one that has ended. Otherwise they may
+/// wait for one that runs.
+ELASTIC_DECL bool stall_judge::waits_for_ended(const rank_group& group) const {
+  if (!group.is_complete || group.waiting == 0) return false;
+  std::int64_t sequence = 0;
+  for (const group_member& member : group.members) {
+    if (member.wait != nullptr) sequence = member.wait->sequence;
+  }
+  bool is_one_missing = false;
+  for (const group_member& member : group.members) {
+    const bool has_entered = member.is_known && member.enqueued >= sequence;
+    if (!has_ended(evidence_[member.rank])) {
+      if (member.wait == nullptr || member.wait->sequence != sequence) return false;
+    } else if (!has_entered) {
+      is_one_missing = true;
+    }
+  }
+  return is_one_missing;
+}
+
 ELASTIC_DECL auto stall_judge::of_dead() const -> outcome {
   const auto ranks = select([&](std::size_t rank) { return has_ended(evidence_[rank]); });
   if (ranks.empty() || ranks.size() == evidence_.size()) return {};
   const awaited_operation operation = graph_.most_awaited();
-  const bool is_sure = operation.call != nullptr;
+  const auto& groups = graph_.groups();
+  const bool is_sure = std::any_of(groups.begin(), groups.end(), [&](const rank_group& group) {
+    return waits_for_ended(group);
+  });
   return verdict(
       stall_verdict::kind::dead,
       is_sure ? stall_verdict::confidence_level::certain : stall_verdict::confidence_level::likely,
@@ -461,6 +485,24 @@ ELASTIC_DECL std::vector<std::string> stall_judge::evidence_for(const rank_indic
 ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidence,
                                        const stall_judge_options& options) {
   return stall_judge(evidence, options).judge();
+}
+
+ELASTIC_DECL stall_remedy remedy_for(const stall_verdict& verdict,
+                                     const std::vector<rank_evidence>& evidence) {
+  const bool is_sure = verdict.confidence == stall_verdict::confidence_level::certain;
+  if (!is_sure || verdict.ranks.empty()) return {};
+  if (verdict.cause != stall_verdict::kind::dead) return {verdict.ranks.front(), verdict.sentence};
+  const auto waits = [](const rank_evidence& rank) {
+    const auto is_outstanding = [](const group_position& each) {
+      return each.outstanding.has_value();
+    };
+    return !has_ended(rank) && std::any_of(rank.groups.begin(), rank.groups.end(), is_outstanding);
+  };
+  const auto first = std::find_if(evidence.begin(), evidence.end(), waits);
+  if (first == evidence.end()) return {};
+  const std::string reason =
+      fmt::format("{} waits for a rank that has ended: {}", name_of(*first), verdict.sentence);
+  return {first->rank, std::string(beginning_of(reason, limits::verdict_sentence_bytes))};
 }
 
 }  // namespace elastic::detail
