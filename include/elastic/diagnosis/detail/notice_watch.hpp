@@ -27,7 +27,8 @@ namespace elastic::detail {
 
 /// Says which workers of this node cannot go on, and ends those that have failed and do not end.
 /// Sleeps until a worker gives a sign: it ends, writes its error file, or shows an exception on
-/// stderr. Then it takes the signs of all workers, as often as the `notice_judge` wants them.
+/// stderr, or another node tells of ends. Then it takes the signs of all workers, as often as the
+/// `notice_judge` wants them.
 ///
 /// Thread-safety: the agent's strand.
 class notice_watch {
@@ -36,14 +37,18 @@ class notice_watch {
   /// for each of which that is known.
   using place_finder = std::function<task<std::vector<std::string>>(std::vector<int>)>;
 
+  using reader = std::function<task<worker_look>(worker_look, wall_time)>;
+
   /// @param agent   must outlive this object
   /// @param places  empty: nobody knows
   ELASTIC_DECL notice_watch(const job_diagnosis& terms, const agent_part::context& agent,
-                            place_finder places);
+                            place_finder places, reader read = look_at_workers);
 
   ELASTIC_DECL void progressed(const worker_progress& made);
   /// A worker has ended.
   void ended() { evidence_.set(); }
+  /// Workers of another node have ended with success, the last one at that time.
+  ELASTIC_DECL void ended_elsewhere(const std::vector<int>& ranks, time_point at);
   /// The stderr or the error file of a worker may have an exception.
   ELASTIC_DECL void failing();
 
@@ -70,6 +75,7 @@ class notice_watch {
   std::string node_;
   const agent_part::context& agent_;
   place_finder places_;
+  reader read_;
   event_flag evidence_;
   bool is_urgent_ = false;
   bool is_disturbed_ = false;
@@ -80,6 +86,7 @@ class notice_watch {
   std::map<int, worker_signs::exception> recorded_;
   std::map<int, worker_signs::exception> printed_;
   std::set<int> unread_;
+  std::vector<worker_signs> elsewhere_;
 };
 
 }  // namespace elastic::detail

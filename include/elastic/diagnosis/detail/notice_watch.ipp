@@ -5,13 +5,11 @@
 #include <elastic/diagnosis/detail/notice_watch.hpp>
 
 #include <elastic/base/asio.hpp>
-#include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/diagnosis/job_diagnosis.hpp>
 #include <elastic/net/host_name.hpp>
-#include <elastic/process/detail/port_use.hpp>
 #include <elastic/telemetry/job_event.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 
@@ -28,16 +26,28 @@
 namespace elastic::detail {
 
 ELASTIC_DECL notice_watch::notice_watch(const job_diagnosis& terms,
-                                        const agent_part::context& agent, place_finder places)
+                                        const agent_part::context& agent, place_finder places,
+                                        reader read)
     : is_on_(terms.notices),
       end_after_error_(terms.end_after_error),
       node_(terms.node_name.empty() ? host_name() : terms.node_name),
       agent_(agent),
       places_(std::move(places)),
+      read_(std::move(read)),
       evidence_(agent.strand) {}
 
 ELASTIC_DECL void notice_watch::progressed(const worker_progress& made) {
   steps_[made.local_rank] = made.total;
+}
+
+ELASTIC_DECL void notice_watch::ended_elsewhere(const std::vector<int>& ranks, time_point at) {
+  for (const int rank : ranks) {
+    worker_signs& each = elsewhere_.emplace_back();
+    each.rank = rank;
+    each.local_rank = -1 - rank;
+    each.ended = {"exit code 0", true, at};
+  }
+  evidence_.set();
 }
 
 ELASTIC_DECL void notice_watch::failing() {
@@ -64,6 +74,7 @@ ELASTIC_DECL task<void> notice_watch::watch() {
   recorded_.clear();
   printed_.clear();
   unread_.clear();
+  elsewhere_.clear();
   evidence_.reset();
   is_urgent_ = false;
   // File systems have coarse clocks.
@@ -122,12 +133,11 @@ ELASTIC_DECL task<void> notice_watch::judge() {
   }
 }
 
-/// Takes the signs of all workers. Files are read on a separate thread.
+/// Takes the signs of all workers.
 ELASTIC_DECL task<std::vector<worker_signs>> notice_watch::look() {
-  std::vector<worker_signs> signs;
-  std::map<int, std::string> files;
+  worker_look asked;
   for (const agent_part::attempt_worker& each : agent_.workers()) {
-    worker_signs& seen = signs.emplace_back();
+    worker_signs& seen = asked.signs.emplace_back();
     seen.rank = each.rank;
     seen.local_rank = each.local_rank;
     seen.pid = each.pid;
@@ -141,30 +151,19 @@ ELASTIC_DECL task<std::vector<worker_signs>> notice_watch::look() {
     } else {
       read_failure(seen);
     }
-    if (unread_.contains(each.local_rank)) files[each.local_rank] = each.error_file;
+    if (unread_.contains(each.local_rank)) asked.errors[each.local_rank] = each.error_file;
   }
   unread_.clear();
-  using findings = std::pair<std::vector<worker_signs>, std::map<int, std::string>>;
-  const std::function<findings()> reading = [signs, files, since = began_] {
-    findings found{signs, {}};
-    const std::size_t share = limits::watched_files / std::max<std::size_t>(signs.size(), 1);
-    for (worker_signs& each : found.first) {
-      if (!each.ended) each.activity = look_at_activity(each.pid, share);
-      // This takes milliseconds on a host with many connections.
-      if (!each.failure || !each.activity) continue;
-      each.activity->sends = has_unsent_data(each.pid, share).value_or(false);
-    }
-    for (const auto& [rank, file] : files) found.second[rank] = reported_exception(file, since);
-    return found;
-  };
-  findings found = co_await run_blocking<findings>(reading);
-  for (const auto& [rank, text] : found.second) note_failure(rank, text);
-  for (worker_signs& each : found.first) {
+  task<worker_look> reading = read_(std::move(asked), began_);
+  worker_look found = co_await std::move(reading);
+  for (const auto& [rank, text] : found.errors) note_failure(rank, text);
+  for (worker_signs& each : found.signs) {
     if (!each.ended && recorded_.contains(each.local_rank)) {
       each.failure = recorded_[each.local_rank];
     }
   }
-  co_return std::move(found.first);
+  found.signs.insert(found.signs.end(), elsewhere_.begin(), elsewhere_.end());
+  co_return std::move(found.signs);
 }
 
 ELASTIC_DECL void notice_watch::note_failure(int local_rank, const std::string& text) {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 
 #include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,6 +49,7 @@ struct worker_signs {
   };
 
   int rank = 0;
+  /// Negative: it ran on another node.
   int local_rank = 0;
   pid_t pid = 0;
   /// Empty while it runs.
@@ -84,6 +87,23 @@ ELASTIC_DECL std::string uncaught_exception(const std::vector<std::string>& line
 /// @param since  an older file is none of this worker
 /// Result: empty if there is none, it is not complete, not a regular file or too large.
 ELASTIC_DECL std::string reported_exception(const std::string& error_file, wall_time since);
+
+/// What one look at the workers of a node reads.
+struct worker_look {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  worker_look() = default;
+
+  /// Those of all workers; a look adds the activity of workers that run.
+  std::vector<worker_signs> signs;
+  /// By local rank: error files, which a look replaces by the exceptions in them.
+  std::map<int, std::string> errors;
+};
+
+/// Takes a look, on a separate thread.
+///
+/// @param since  older error files do not count
+/// Errors: none. Cancellation: all types.
+ELASTIC_DECL task<worker_look> look_at_workers(worker_look asked, wall_time since);
 
 }  // namespace elastic::detail
 

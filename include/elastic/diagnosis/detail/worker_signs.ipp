@@ -4,8 +4,10 @@
 
 #include <elastic/diagnosis/detail/worker_signs.hpp>
 
+#include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/contract/error_file.hpp>
+#include <elastic/process/detail/port_use.hpp>
 #include <elastic/process/detail/proc_file.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 #include <elastic/process/detail/tree_usage.hpp>
@@ -13,7 +15,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -103,6 +107,25 @@ ELASTIC_DECL std::string reported_exception(const std::string& error_file, wall_
   const std::optional<error_file_content> content = read_error_file(error_file);
   const bool is_complete = content && !content->unparsable && content->written;
   return is_complete && *content->written >= since ? content->message : std::string();
+}
+
+// ---- look ---------------------------------------------------------------------------------------
+
+ELASTIC_DECL task<worker_look> look_at_workers(worker_look asked, wall_time since) {
+  const std::function<worker_look()> reading = [asked = std::move(asked), since] {
+    worker_look found = asked;
+    const std::size_t share =
+        limits::watched_files / std::max<std::size_t>(found.signs.size(), 1);
+    for (worker_signs& each : found.signs) {
+      if (!each.ended) each.activity = look_at_activity(each.pid, share);
+      // This takes milliseconds on a host with many connections.
+      if (!each.failure || !each.activity) continue;
+      each.activity->sends = has_unsent_data(each.pid, share).value_or(false);
+    }
+    for (auto& [rank, file] : found.errors) file = reported_exception(file, since);
+    return found;
+  };
+  return run_blocking<worker_look>(reading);
 }
 
 }  // namespace elastic::detail
