@@ -5,6 +5,7 @@
 
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
+#include <support/reserved_port.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/text.hpp>
@@ -13,6 +14,8 @@
 #include <csignal>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace elastic {
 namespace {
@@ -81,6 +84,54 @@ TEST_CASE("notices: a rank that hangs in atexit is named, and where it is", "[in
   program.wait();
   CHECK(has_text(test::file_text(job.log_root() / "journal.jsonl"),
                  "\"kind\": \"notice_given\", \"rank\": 1"));
+}
+
+/// Nothing but the end of rank 0 leads to a look at the others.
+const words ended_rank{"--diagnose", "--stall-after", "600", "--on-stall", "restart",
+                       "--max-restarts", "1"};
+
+void check_ended_rank(const std::string& said, const std::string& others) {
+  CHECK(has_text(said, "the job has stalled: rank 0 ("));
+  CHECK(has_text(said, "has ended (exit code 0); " + others + " waited in all_reduce #2"));
+  CHECK(has_text(said, "is hung: it waits for a rank that has ended: rank 0 ("));
+}
+
+TEST_CASE("notices: --diagnose finds that ranks wait for one that has ended", "[integration]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) return;
+  failing_job job;
+  const auto result = job.run_command(
+      job.elasticrun({{"--standalone", "--nproc-per-node", "3"},
+                      ended_rank,
+                      {folder_of_scripts + "ended_rank.py"}}),
+      {{"PYTHON_EXEC", python}, {"OMP_NUM_THREADS", "1"}});
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  check_ended_rank(result.err, "2 others have");
+}
+
+TEST_CASE("notices: --diagnose finds that ranks wait for one of another node", "[integration]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) return;
+  failing_job job;
+  const std::string endpoint = fmt::format("127.0.0.1:{}", test::reserved_port());
+  const words command = job.elasticrun(
+      {{"--nnodes", "2", "--nproc-per-node", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint",
+        endpoint, "--rdzv-id", job.left.value},
+       ended_rank,
+       {folder_of_scripts + "ended_rank.py"}});
+  const auto environment = job.environment(
+      {{"PYTHON_EXEC", python}, {"OMP_NUM_THREADS", "1"}, {"GLOO_SOCKET_IFNAME", "lo"}});
+  // The workers of the node of rank 0 have all ended: it answers at its exit barrier.
+  test::running_program first(command, environment);
+  test::running_program second(command, environment);
+  const auto one = first.wait();
+  const auto other = second.wait();
+  const std::string said = one.err + other.err;
+  INFO(said);
+  CHECK(one.code == 0);
+  CHECK(other.code == 0);
+  check_ended_rank(said, "1 other has");
 }
 
 }  // namespace notices_test

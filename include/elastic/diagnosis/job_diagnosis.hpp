@@ -40,8 +40,8 @@ struct job_diagnosis {
   /// What agents do after a diagnosis.
   policy on_stall = policy::warn;
   /// The log says, at WARNING, which workers of this node cannot go on, as far as they have shown
-  /// it already: one reported an exception and does not end; some have ended with success and the
-  /// others make no progress. Costs nothing until a worker gives such a sign.
+  /// it already: one reported an exception and does not end; some of the job have ended with
+  /// success and the others make no progress. Costs nothing until a worker gives such a sign.
   bool notices = false;
   /// With `notices`: how long a worker that has reported an exception, with its error file or with
   /// a traceback that ends its stderr, may do nothing at all before it is killed as a hung worker,

@@ -13,6 +13,7 @@
 #include <elastic/diagnosis/detail/notice_watch.hpp>
 #include <elastic/diagnosis/detail/round_inspection.hpp>
 #include <elastic/diagnosis/detail/stall_history.hpp>
+#include <elastic/diagnosis/detail/stall_judge.hpp>
 #include <elastic/diagnosis/detail/stall_watch.hpp>
 #include <elastic/diagnosis/job_diagnosis.hpp>
 #include <elastic/diagnosis/stall_verdict.hpp>
@@ -20,18 +21,21 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace elastic::detail {
 
 /// Inspects the workers of an agent, and says which of them cannot go on. On the node of group rank
-/// 0 it detects stalls of the job.
+/// 0 it detects stalls of the job. On the node of which a worker is the first to end, it finds out
+/// whether others wait for it.
 class diagnosis_part final : public agent_part {
  public:
   ELASTIC_DECL diagnosis_part(job_diagnosis terms, agent_part::context agent);
@@ -41,9 +45,10 @@ class diagnosis_part final : public agent_part {
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
   ELASTIC_DECL void progressed(const worker_progress& made) override;
-  void ended(const attempt_worker&) override { notices_.ended(); }
+  ELASTIC_DECL void ended(const attempt_worker& worker) override;
   void failing(int) override { notices_.failing(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
+  ELASTIC_DECL task<void> beside_exit_barrier() override;
   ELASTIC_DECL task<std::optional<job_command::outcome>> carry_out(job_command command) override;
   bool wants_last_look() const override { return terms_.opens_workers && context_.has_world; }
   ELASTIC_DECL task<std::string> last_look() override;
@@ -58,6 +63,15 @@ class diagnosis_part final : public agent_part {
     std::vector<inspected_rank> ranks;
     std::vector<worker_inspection> found;
   };
+  /// What the answers of all nodes show.
+  struct finding {
+    finding() = default;
+
+    stall_verdict verdict;
+    stall_remedy remedy;
+    /// How many nodes have not answered.
+    std::ptrdiff_t silent = 0;
+  };
 
   ELASTIC_DECL void enter_round(const rendezvous_round& round);
   ELASTIC_DECL task<std::string> answer(round_inspection::request asked);
@@ -67,14 +81,18 @@ class diagnosis_part final : public agent_part {
   ELASTIC_DECL task<std::vector<std::string>> find_places(std::vector<int> local_ranks);
   ELASTIC_DECL task<void> keep_recorders(std::vector<worker_inspection> found, time_point deadline);
   ELASTIC_DECL void end_rank(int rank, const std::string& reason);
-  ELASTIC_DECL task<stall_verdict> judge(question asked);
+  ELASTIC_DECL task<finding> judge(question asked);
+  ELASTIC_DECL task<void> follow_ends();
+  ELASTIC_DECL task<bool> tell_ends();
+  ELASTIC_DECL void note_ends(std::string_view told);
+  ELASTIC_DECL task<bool> look_for_waiting();
   ELASTIC_DECL task<void> watch();
   ELASTIC_DECL task<void> take_look();
   ELASTIC_DECL void end_stall();
   ELASTIC_DECL void note_stall_elsewhere();
   ELASTIC_DECL task<void> judge_again();
   ELASTIC_DECL void report(const stall_verdict& verdict);
-  ELASTIC_DECL task<void> end_first_of(const stall_verdict& verdict);
+  ELASTIC_DECL task<void> apply(stall_remedy remedy);
   ELASTIC_DECL void record(job_event::type kind, const stall_verdict& verdict);
 
   job_diagnosis terms_;
@@ -93,6 +111,13 @@ class diagnosis_part final : public agent_part {
   time_point stepped_{};
   /// This node was asked about a stall, and its workers have made no step since.
   bool is_stalled_elsewhere_ = false;
+  /// A worker of this node has ended with success: when, and how long after that to look next
+  /// whether others wait for it. This node looks if it is the first of which a worker has ended;
+  /// empty: that is not known yet.
+  event_flag has_ended_;
+  time_point ended_at_{};
+  duration next_look_{};
+  std::optional<bool> is_first_;
   /// The verdicts on the present stall that were reported.
   stall_history history_;
   /// Workers of this node that are being killed.

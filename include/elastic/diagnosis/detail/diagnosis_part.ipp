@@ -6,8 +6,10 @@
 
 #include <elastic/base/detail/endless.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
+#include <elastic/diagnosis/detail/rank_set.hpp>
 #include <elastic/diagnosis/detail/stall_judge.hpp>
 #include <elastic/diagnosis/detail/stall_text.hpp>
 #include <elastic/net/host_name.hpp>
@@ -15,17 +17,26 @@
 #include <elastic/telemetry/job_journal.hpp>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace elastic::detail {
 
+/// How long after the end of a worker a job that goes on is looked at first, and from when on no
+/// more: the time doubles each time.
+inline constexpr std::chrono::seconds first_look(5);
+inline constexpr std::chrono::seconds last_look_at_most(60);
+
 ELASTIC_DECL diagnosis_part::diagnosis_part(job_diagnosis terms, agent_part::context agent)
     : terms_(std::move(terms)),
       context_(std::move(agent)),
+      has_ended_(context_.strand),
       has_looked_(context_.strand),
       notices_(terms_, context_, place_finder()) {}
 
@@ -51,21 +62,39 @@ ELASTIC_DECL void diagnosis_part::enter_round(const rendezvous_round& round) {
   ending_.clear();
   step_ = -1;
   is_stalled_elsewhere_ = false;
+  has_ended_.reset();
+  next_look_ = first_look;
+  is_first_.reset();
   rendezvous_round asked = round;
-  // Without `opens_workers`, this node answers no questions of other nodes.
-  if (!terms_.opens_workers) asked.agents = nullptr;
+  if (!terms_.opens_workers && !terms_.notices) asked.agents = nullptr;
   round_ = std::make_unique<round_inspection>(
       asked, context_.time, context_.log,
-      [this](round_inspection::request request) { return answer(std::move(request)); });
+      [this](round_inspection::request request) { return answer(std::move(request)); },
+      terms_.opens_workers);
 }
 
 ELASTIC_DECL task<void> diagnosis_part::beside_workers(bool) {
-  co_await race(round_->answer_all(), watch(), notices_.run());
+  co_await race(round_->answer_all(), watch(), notices_.run(), follow_ends());
+}
+
+ELASTIC_DECL task<void> diagnosis_part::beside_exit_barrier() {
+  co_await race(round_->answer_all(), follow_ends());
+}
+
+ELASTIC_DECL void diagnosis_part::ended(const attempt_worker& worker) {
+  notices_.ended();
+  if (!worker.has_succeeded || has_ended_.is_set()) return;
+  ended_at_ = worker.ended_at;
+  has_ended_.set();
 }
 
 // ---- this node's workers ------------------------------------------------------------------------
 
 ELASTIC_DECL task<std::string> diagnosis_part::answer(round_inspection::request asked) {
+  if (asked.what == question::ended) {
+    note_ends(asked.reason);
+    co_return std::string();
+  }
   node_answer answer;
   answer.node = terms_.node_name.empty() ? host_name() : terms_.node_name;
   answer.group_rank = round_->group_rank();
@@ -79,6 +108,7 @@ ELASTIC_DECL task<std::string> diagnosis_part::answer(round_inspection::request 
     case question::last_words:
     case question::stacks: seen = co_await inspect(deadline); break;
     case question::end_rank: end_rank(asked.rank, asked.reason); break;
+    case question::ended: break;
   }
   const bool keeps = asked.what == question::digests || asked.what == question::last_words;
   if (keeps) {
@@ -177,18 +207,22 @@ ELASTIC_DECL task<std::optional<job_command::outcome>> diagnosis_part::carry_out
   co_return outcome;
 }
 
-ELASTIC_DECL task<stall_verdict> diagnosis_part::judge(question asked) {
+ELASTIC_DECL auto diagnosis_part::judge(question asked) -> task<finding> {
   round_inspection::request request;
   request.what = asked;
   const auto answers = co_await round_->ask(std::move(request));
   stall_judge_options options;
   if (terms_.stall_after) options.least_wait = std::min(options.least_wait, *terms_.stall_after);
-  stall_verdict verdict = judge_stall(evidence_in(answers), options);
-  const auto silent = std::count(answers.begin(), answers.end(), std::nullopt);
-  if (verdict.cause == stall_verdict::kind::unknown && silent > 0) {
-    verdict.sentence += fmt::format("; {} of {} nodes did not answer", silent, answers.size());
+  const std::vector<rank_evidence> evidence = evidence_in(answers);
+  finding found;
+  found.verdict = judge_stall(evidence, options);
+  found.remedy = remedy_for(found.verdict, evidence);
+  found.silent = std::count(answers.begin(), answers.end(), std::nullopt);
+  if (found.verdict.cause == stall_verdict::kind::unknown && found.silent > 0) {
+    found.verdict.sentence +=
+        fmt::format("; {} of {} nodes did not answer", found.silent, answers.size());
   }
-  co_return verdict;
+  co_return found;
 }
 
 ELASTIC_DECL void diagnosis_part::progressed(const worker_progress& made) {
@@ -263,17 +297,82 @@ ELASTIC_DECL task<void> diagnosis_part::take_look() {
 /// Judges again during a stall: on a busy machine, ranks may not answer in time, and another
 /// inspection may show more.
 ELASTIC_DECL task<void> diagnosis_part::judge_again() {
-  const stall_verdict verdict = co_await judge(question::digests);
+  const finding found = co_await judge(question::digests);
   // A step may have been reported meanwhile.
   if (!watch_->is_stalled()) co_return;
   const bool is_first = history_.is_empty();
-  if (history_.add(verdict)) report(verdict);
+  if (history_.add(found.verdict)) report(found.verdict);
   if (terms_.on_stall == job_diagnosis::policy::warn) co_return;
-  if (verdict.confidence == stall_verdict::confidence_level::certain && !verdict.ranks.empty()) {
-    co_await end_first_of(verdict);
+  if (found.remedy.rank >= 0) {
+    co_await apply(found.remedy);
   } else if (is_first) {
     context_.log.warning("on_stall: no rank is ended, since none is certainly to blame");
   }
+}
+
+// ---- ends of some workers -----------------------------------------------------------------------
+
+/// When a worker has ended with success and others go on, tells the other nodes, and looks whether
+/// ranks wait for it.
+ELASTIC_DECL task<void> diagnosis_part::follow_ends() {
+  time_source& time = *context_.time;
+  co_await has_ended_.wait();
+  // Most workers end when all do.
+  co_await time.sleep_until(ended_at_ + next_look_);
+  if (!is_first_) is_first_ = co_await tell_ends();
+  const bool looks = *is_first_ && terms_.opens_workers;
+  while (looks && next_look_ < last_look_at_most) {
+    const bool is_found = co_await look_for_waiting();
+    if (is_found) break;
+    next_look_ *= 2;
+    co_await time.sleep_until(ended_at_ + next_look_);
+  }
+  co_await time.sleep_until(time_point::max());
+}
+
+/// Result: whether this is the first node of which a worker has ended.
+ELASTIC_DECL task<bool> diagnosis_part::tell_ends() {
+  std::vector<int> ranks;
+  for (const agent_part::attempt_worker& each : context_.workers()) {
+    if (!each.end.empty() && each.has_succeeded) ranks.push_back(each.rank);
+  }
+  const std::chrono::duration<double> age = context_.time->now() - ended_at_;
+  round_inspection::request told;
+  told.what = question::ended;
+  told.reason = fmt::format("{:.0f} {}", age.count(), rank_set(std::move(ranks)).text());
+  co_return co_await round_->tell_first(std::move(told));
+}
+
+/// Takes what `tell_ends` of another node has told.
+ELASTIC_DECL void diagnosis_part::note_ends(std::string_view told) {
+  int seconds = 0;
+  const auto [end, failure] = std::from_chars(told.data(), told.data() + told.size(), seconds);
+  told.remove_prefix(static_cast<std::size_t>(end - told.data()));
+  if (failure != std::errc() || !told.starts_with(' ')) return;
+  try {
+    const rank_set ranks = rank_set::parse(told.substr(1));
+    const auto age = std::chrono::seconds(std::clamp(seconds, 0, 3600));
+    notices_.ended_elsewhere(ranks.ranks(), context_.time->now() - age);
+  } catch (const error& refused) {
+    context_.log.debug("another node tells of ends, but not of which: {}", refused.what());
+  }
+}
+
+/// Looks whether ranks wait for one that has ended: twice, since one that has just called an
+/// operation may be about to leave it. Result: whether they do.
+ELASTIC_DECL task<bool> diagnosis_part::look_for_waiting() {
+  constexpr std::array<question, 2> looks{question::stacks, question::digests};
+  for (const question asked : looks) {
+    const finding found = co_await judge(asked);
+    const bool is_sure = found.verdict.cause == stall_verdict::kind::dead &&
+                         found.verdict.confidence == stall_verdict::confidence_level::certain;
+    if (!is_sure || found.silent > 0) co_return false;
+    if (asked == question::stacks) continue;
+    if (history_.add(found.verdict)) report(found.verdict);
+    const bool ends = terms_.on_stall != job_diagnosis::policy::warn && found.remedy.rank >= 0;
+    if (ends) co_await apply(found.remedy);
+  }
+  co_return true;
 }
 
 ELASTIC_DECL void diagnosis_part::report(const stall_verdict& verdict) {
@@ -282,11 +381,11 @@ ELASTIC_DECL void diagnosis_part::report(const stall_verdict& verdict) {
   record(job_event::type::stall_found, verdict);
 }
 
-ELASTIC_DECL task<void> diagnosis_part::end_first_of(const stall_verdict& verdict) {
+ELASTIC_DECL task<void> diagnosis_part::apply(stall_remedy remedy) {
   round_inspection::request asked;
   asked.what = question::end_rank;
-  asked.rank = verdict.ranks.front();
-  asked.reason = verdict.sentence;
+  asked.rank = remedy.rank;
+  asked.reason = remedy.reason;
   static_cast<void>(co_await round_->ask(std::move(asked)));
 }
 
@@ -326,11 +425,11 @@ ELASTIC_DECL task<std::string> diagnosis_part::last_look() {
     }
   } guard{*this};
   found_.clear();
-  const stall_verdict verdict = co_await judge(question::last_words);
-  if (verdict.cause != stall_verdict::kind::unknown) {
-    found_ = verdict.sentence;
+  const finding found = co_await judge(question::last_words);
+  if (found.verdict.cause != stall_verdict::kind::unknown) {
+    found_ = found.verdict.sentence;
     found_at_ = context_.time->now();
-    if (history_.add(verdict)) report(verdict);
+    if (history_.add(found.verdict)) report(found.verdict);
   }
   co_return found_;
 }

@@ -34,23 +34,28 @@ class round_inspection {
     last_words,
     /// Treat a rank as hung, if it runs on the node.
     end_rank,
+    /// Workers of the asker have ended with success: nobody answers.
+    ended,
   };
   struct request {
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
     request() = default;
 
     question what = question::digests;
-    /// For end_rank: the rank, and the reason as one line.
+    /// For end_rank: the rank, and the reason as one line. For ended: what only the caller knows.
     int rank = -1;
     std::string reason = {};
   };
-  /// Inspects the workers of this node. Result: the answer, in a format that only the caller knows.
+  /// Inspects the workers of this node. Result: the answer, in a format that only the caller knows;
+  /// empty: there is none.
   using inspector = std::function<task<std::string>(request)>;
 
+  /// @param is_open  false: this node inspects its own workers only; it asks and answers no other
+  ///                 node, but tells them of ends
   ELASTIC_DECL round_inspection(const rendezvous_round& round, std::shared_ptr<time_source> time,
-                                logger log, inspector inspect);
+                                logger log, inspector inspect, bool is_open = true);
 
-  /// Answers the questions of all nodes, including this one.
+  /// Answers the questions of all nodes, including this one: those that it has not answered yet.
   ///
   /// Errors: none; without the store it answers nothing. It ends only by cancellation.
   /// Cancellation: all types.
@@ -62,11 +67,18 @@ class round_inspection {
   /// Errors: none. Cancellation: all types.
   ELASTIC_DECL task<std::vector<std::optional<std::string>>> ask(request asked);
 
+  /// Tells every other node, unless one of them has told of that kind in this round before.
+  ///
+  /// Result: whether this node is the first to tell; true without other nodes or the store.
+  /// Errors: none. Cancellation: all types.
+  ELASTIC_DECL task<bool> tell_first(request told);
+
   int group_rank() const { return group_rank_; }
   int nodes() const { return nodes_; }
 
  private:
   ELASTIC_DECL task<void> answer_next(std::int64_t number);
+  ELASTIC_DECL static task<std::int64_t> put(std::shared_ptr<store> agents, std::string text);
   ELASTIC_DECL task<void> ask_others(request asked, time_point deadline,
                                      std::vector<std::optional<std::string>>& answers);
   ELASTIC_DECL task<std::optional<std::string>> take_answer(std::string key, time_point deadline);
@@ -78,6 +90,9 @@ class round_inspection {
   std::shared_ptr<time_source> time_;
   logger log_;
   inspector inspect_;
+  bool is_open_;
+  /// The number of the next question to answer.
+  std::int64_t next_ = 1;
 };
 
 }  // namespace elastic::detail

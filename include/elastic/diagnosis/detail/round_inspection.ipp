@@ -20,14 +20,16 @@
 
 namespace elastic::detail {
 
-inline constexpr std::array<std::string_view, 4> inspection_questions{"digests", "stacks",
-                                                                      "last_words", "end_rank"};
+inline constexpr std::array<std::string_view, 5> inspection_questions{
+    "digests", "stacks", "last_words", "end_rank", "ended"};
+
+inline std::string_view name_of(round_inspection::question what) {
+  return inspection_questions[static_cast<std::size_t>(what)];
+}
 
 /// "ASKER NAME RANK REASON".
 inline std::string text_of(int asker, const round_inspection::request& request) {
-  return fmt::format("{} {} {} {}", asker,
-                     inspection_questions[static_cast<std::size_t>(request.what)], request.rank,
-                     request.reason);
+  return fmt::format("{} {} {} {}", asker, name_of(request.what), request.rank, request.reason);
 }
 
 /// Removes the next word and the blank after it from a text, and returns the word.
@@ -55,13 +57,14 @@ inline std::string answer_key(std::int64_t number, int group_rank) {
 
 ELASTIC_DECL round_inspection::round_inspection(const rendezvous_round& round,
                                                 std::shared_ptr<time_source> time, logger log,
-                                                inspector inspect)
+                                                inspector inspect, bool is_open)
     : agents_(round.agents),
       group_rank_(round.group_rank),
       nodes_(round.group_world_size),
       time_(std::move(time)),
       log_(std::move(log)),
-      inspect_(std::move(inspect)) {}
+      inspect_(std::move(inspect)),
+      is_open_(is_open) {}
 
 ELASTIC_DECL task<void> round_inspection::answer_all() {
   // A single node gets no questions from others.
@@ -70,7 +73,7 @@ ELASTIC_DECL task<void> round_inspection::answer_all() {
     co_return;
   }
   try {
-    for (std::int64_t number = 1;; ++number) co_await answer_next(number);
+    for (;; ++next_) co_await answer_next(next_);
   } catch (const error& failure) {
     log_.debug("this node answers no more inspections in this round: {}", failure.what());
   }
@@ -87,9 +90,11 @@ ELASTIC_DECL task<void> round_inspection::answer_next(std::int64_t number) {
   if (known == inspection_questions.end()) co_return;
   request asked;
   asked.what = static_cast<question>(known - inspection_questions.begin());
+  if (!is_open_ && asked.what != question::ended) co_return;
   asked.rank = number_in(take_part(rest));
   asked.reason = printable_line(rest.substr(0, limits::verdict_sentence_bytes));
   std::string answer = co_await inspect_(std::move(asked));
+  if (answer.empty()) co_return;
   co_await agents_->set(answer_key(number, group_rank_), std::move(answer));
 }
 
@@ -98,9 +103,31 @@ ELASTIC_DECL task<std::vector<std::optional<std::string>>> round_inspection::ask
   const time_point deadline = time_->now() + limits::inspection_answer;
   std::vector<task<void>> asking;
   asking.push_back(answer_own(asked, answers[static_cast<std::size_t>(group_rank_)]));
-  if (agents_ && nodes_ > 1) asking.push_back(ask_others(asked, deadline, answers));
+  if (is_open_ && agents_ && nodes_ > 1) asking.push_back(ask_others(asked, deadline, answers));
   co_await when_all(std::move(asking));
   co_return answers;
+}
+
+ELASTIC_DECL task<bool> round_inspection::tell_first(request told) {
+  if (!agents_ || nodes_ <= 1) co_return true;
+  try {
+    const std::string counter = fmt::format("elastic/diagnosis/{}", name_of(told.what));
+    const std::int64_t tellers = co_await agents_->add(counter, 1);
+    if (tellers > 1) co_return false;
+    std::string text = text_of(group_rank_, told);
+    co_await put(agents_, std::move(text));
+  } catch (const error& failure) {
+    log_.debug("the other nodes cannot be told: {}", failure.what());
+  }
+  co_return true;
+}
+
+/// Stores a question. Result: its number.
+ELASTIC_DECL task<std::int64_t> round_inspection::put(std::shared_ptr<store> agents,
+                                                      std::string text) {
+  const std::int64_t number = co_await agents->add(inspection_counter, 1);
+  co_await agents->set(question_key(number), std::move(text));
+  co_return number;
 }
 
 ELASTIC_DECL task<void> round_inspection::answer_own(request asked,
@@ -110,24 +137,19 @@ ELASTIC_DECL task<void> round_inspection::answer_own(request asked,
 
 ELASTIC_DECL task<void> round_inspection::ask_others(
     request asked, time_point deadline, std::vector<std::optional<std::string>>& answers) {
-  const auto store_question = [](std::shared_ptr<store> agents, std::string text,
-                                 std::int64_t& number) -> task<void> {
-    number = co_await agents->add(inspection_counter, 1);
-    co_await agents->set(question_key(number), std::move(text));
-  };
   try {
-    std::int64_t number = 0;
     std::string text = text_of(group_rank_, asked);
-    task<void> storing = store_question(agents_, std::move(text), number);
-    if (!co_await with_deadline(*time_, deadline, std::move(storing))) co_return;
+    task<std::int64_t> storing = put(agents_, std::move(text));
+    const auto number = co_await with_deadline(*time_, deadline, std::move(storing));
+    if (!number) co_return;
     // Sequentially: all share one deadline.
     for (int node = 0; node < nodes_; ++node) {
       if (node == group_rank_) continue;
-      task<std::optional<std::string>> taking = take_answer(answer_key(number, node), deadline);
+      task<std::optional<std::string>> taking = take_answer(answer_key(*number, node), deadline);
       const auto answer = co_await std::move(taking);
       if (!answer) continue;
       answers[static_cast<std::size_t>(node)] = *answer;
-      task<bool> erasing = agents_->erase(answer_key(number, node));
+      task<bool> erasing = agents_->erase(answer_key(*number, node));
       co_await with_deadline(*time_, deadline, std::move(erasing));
     }
   } catch (const error& failure) {
