@@ -196,6 +196,17 @@ std::vector<detail::rank_evidence> evidence_in(const std::string& file) {
 }
 
 // A PyTorch that was built with NCCL has a second recorder for gloo.
+TEST_CASE("inspection: a worker that has ended is gone, even if its number is in use",
+          "[inspection]") {
+  detail::worker_inspection ended;
+  ended.worker.end = "exit code 0";
+  ended.facts.emplace().threads.emplace_back().state = process_state::running;
+  const auto ranks = detail::ranks_of({ended}, {}, {});
+  REQUIRE(ranks.size() == 1);
+  CHECK(ranks[0].evidence.state == process_state::gone);
+  CHECK(ranks[0].evidence.failure == "exit code 0");
+}
+
 TEST_CASE("inspection: the recorders of NCCL and of gloo name the rank for which others wait",
           "[inspection]") {
   const std::map<std::string, std::string> sentences{

@@ -30,7 +30,7 @@ namespace elastic::detail {
 
 /// How long after the end of a worker a job that goes on is looked at first, and from when on no
 /// more: the time doubles each time.
-inline constexpr std::chrono::seconds first_look(5);
+inline constexpr std::chrono::seconds first_look(4);
 inline constexpr std::chrono::seconds last_look_at_most(60);
 
 ELASTIC_DECL diagnosis_part::diagnosis_part(job_diagnosis terms, agent_part::context agent)
