@@ -81,7 +81,7 @@ void debug_worker(const elastic::program_config& config, const asio::any_io_exec
   if (!config.debugger.rank) return;
   services.processes.guard = config.job.guard;
   services.processes.guard_file = config.job.guard_file;
-  services = elastic::complete(std::move(services), executor);
+  services = elastic::complete_services(std::move(services), executor);
   services.launcher = std::make_shared<elasticrun::debugger_launcher>(
       config.debugger, services.launcher, services.log);
 }

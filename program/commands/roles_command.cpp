@@ -160,7 +160,7 @@ std::string shown_roles(const std::vector<std::string>& arguments,
   const std::string file = file_at(*path);
   const std::string text = text_at(file);
   const job_roles document = document_in(file, text);
-  if (as_json) return roles_text(document);
+  if (as_json) return elastic::detail::roles_text(document);
   std::size_t width = 0;
   for (const job_roles::role& role : document.roles) width = std::max(width, role.name.size());
   std::string shown;

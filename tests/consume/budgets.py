@@ -5,7 +5,7 @@
 
   budgets.py --cxx g++ --include DIR             fails if a program in ways/ exceeds its budget
   budgets.py --cxx g++ --include DIR --renew     writes what it measures into budgets.txt
-  budgets.py … --only store                      only this program
+  budgets.py … --only store --only launch        only these programs
 
 User time is compared with that of a reference which is compiled before and after each program, so
 that the ratio holds on a busy machine; a program that is too slow is compiled once more. Exit
@@ -140,7 +140,7 @@ def main():
     arguments = argparse.ArgumentParser(description="Checks the budgets of compile time and code.")
     arguments.add_argument("--cxx", default="g++")
     arguments.add_argument("--include", action="append", default=[])
-    arguments.add_argument("--only", default="", metavar="PROGRAM")
+    arguments.add_argument("--only", action="append", default=[], metavar="PROGRAM")
     arguments.add_argument("--renew", action="store_true")
     options = arguments.parse_args()
 
@@ -148,7 +148,8 @@ def main():
     compiler = compiler_name(options.cxx)
     if compiler != budgets.compiler and not options.renew:
         return skip(f"the budgets are those of {budgets.compiler}, this is {compiler}")
-    rows = {program: row for program, row in budgets.rows.items() if options.only in ("", program)}
+    rows = {program: row for program, row in budgets.rows.items()
+            if not options.only or program in options.only}
     measured = {}
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
@@ -356,7 +357,7 @@ class simulated_mesh {
     task<std::shared_ptr<memory_store>> reach() {
       for (;;) {
         const auto to = co_await net_.pass(node_, place_);
-        if (to) co_return std::make_shared<memory_store>(to->engine);
+        if (to) co_return elastic::detail::internals::make<memory_store>(to->engine);
       }
     }
 

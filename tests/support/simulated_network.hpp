@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/race.hpp>
@@ -301,63 +302,63 @@ class simulated_network {
 
     task<void> set(std::string key, std::string value) override {
       auto life = co_await reach();
-      memory_store inner(life->engine);
+      memory_store inner(*detail::internals::make<memory_store>(life->engine));
       co_await inner.set(std::move(key), std::move(value));
     }
     task<std::string> get(std::string key) override {
       std::vector<std::string> keys(1, key);
       co_await wait(std::move(keys));
       auto life = co_await reach();
-      memory_store inner(life->engine);
+      memory_store inner(*detail::internals::make<memory_store>(life->engine));
       co_return co_await inner.get(std::move(key));
     }
     task<std::int64_t> add(std::string key, std::int64_t delta) override {
       auto life = co_await reach();
-      memory_store inner(life->engine);
+      memory_store inner(*detail::internals::make<memory_store>(life->engine));
       co_return co_await inner.add(std::move(key), delta);
     }
     task<std::string> compare_set(std::string key, std::string expected,
                                   std::string desired) override {
       auto life = co_await reach();
-      memory_store inner(life->engine);
+      memory_store inner(*detail::internals::make<memory_store>(life->engine));
       co_return co_await inner.compare_set(std::move(key), std::move(expected), std::move(desired));
     }
     task<void> wait(key_list keys) override {
       auto life = co_await reach();
-      memory_store inner(life->engine);
+      memory_store inner(*detail::internals::make<memory_store>(life->engine));
       co_await race(inner.wait(std::move(keys)), life->ended.wait());
       if (life->ended.is_set()) throw gone();
     }
     task<bool> check(key_list keys) override {
       auto life = co_await reach();
-      memory_store inner(life->engine);
+      memory_store inner(*detail::internals::make<memory_store>(life->engine));
       co_return co_await inner.check(std::move(keys));
     }
     task<bool> erase(std::string key) override {
       auto life = co_await reach();
-      memory_store inner(life->engine);
+      memory_store inner(*detail::internals::make<memory_store>(life->engine));
       co_return co_await inner.erase(std::move(key));
     }
     task<std::int64_t> num_keys() override {
       auto life = co_await reach();
-      memory_store inner(life->engine);
+      memory_store inner(*detail::internals::make<memory_store>(life->engine));
       co_return co_await inner.num_keys();
     }
     task<void> append(std::string key, std::string value) override {
       auto life = co_await reach();
-      memory_store inner(life->engine);
+      memory_store inner(*detail::internals::make<memory_store>(life->engine));
       co_await inner.append(std::move(key), std::move(value));
     }
     task<std::vector<std::string>> multi_get(key_list keys) override {
       std::vector<std::string> waited = keys;
       co_await wait(std::move(waited));
       auto life = co_await reach();
-      memory_store inner(life->engine);
+      memory_store inner(*detail::internals::make<memory_store>(life->engine));
       co_return co_await inner.multi_get(std::move(keys));
     }
     task<void> multi_set(key_value_list pairs) override {
       auto life = co_await reach();
-      memory_store inner(life->engine);
+      memory_store inner(*detail::internals::make<memory_store>(life->engine));
       co_await inner.multi_set(std::move(pairs));
     }
 

@@ -219,7 +219,7 @@ TIME_TEST("legacy rendezvous: a node that comes late has the others meet again, 
   for (const auto& outcome : {first_change, second_change}) {
     REQUIRE(outcome->value);
     CHECK(outcome->value->kind == rendezvous_change::cause::node_waiting);
-    CHECK(outcome->value->what == "1 node waits for the next round");
+    CHECK(outcome->value->reason == "1 node waits for the next round");
   }
   const auto first = start(time, first_node->next_round());
   co_await place.settle();
@@ -273,7 +273,7 @@ TIME_TEST("legacy rendezvous: a node that falls silent is lost, and its place fr
   co_await place.pass(5s);
   REQUIRE(change->value);
   CHECK(change->value->kind == rendezvous_change::cause::node_lost);
-  CHECK(change->value->what.find("has left or does not answer") != std::string::npos);
+  CHECK(change->value->reason.find("has left or does not answer") != std::string::npos);
   const auto next_round = start(time, first_node->next_round());
   co_await place.pass(31s);
   REQUIRE(next_round->value);

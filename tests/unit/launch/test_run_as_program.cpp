@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/launch/run_as_program.hpp>
 
 #include <elastic/agent/agent_services.hpp>
@@ -64,8 +65,8 @@ TEST_CASE("run as program: the agent gets the services that it was given, and no
   options.drain_file = "/run/drain";
   const program_run program(config, options, services);
   CHECK_FALSE(program.services().journal);
-  CHECK_FALSE(program.services().reports);
-  CHECK_FALSE(program.services().tails);
+  CHECK_FALSE(elastic::detail::internals::of(program.services()).reports);
+  CHECK_FALSE(elastic::detail::internals::of(program.services()).tails);
   CHECK(program.services().processes.guard_file == "of the caller");
 }
 

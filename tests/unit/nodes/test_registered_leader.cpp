@@ -15,6 +15,7 @@
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/testing/simulated_network.hpp>
 #include <support/catch.hpp>
+#include <support/keys_network.hpp>
 #include <support/manual_time.hpp>
 
 #include <chrono>
@@ -38,12 +39,6 @@ using elastic::detail::registered_leader;
 using elastic::test::manual_time;
 using elastic::testing::simulated_network;
 namespace messages = elastic::detail::rendezvous_messages;
-
-/// Versioned keys, with the random source of the stage.
-struct stage_network final : simulated_network {
-  stage_network(manual_time& clock, elastic::detail::random_source& random)
-      : simulated_network(clock, random) {}
-};
 
 /// A registry, and the agents that lead a job there, without nodes.
 class stage {
@@ -102,7 +97,7 @@ class stage {
   std::vector<std::shared_ptr<asio::cancellation_signal>> cancels_;
 
  public:
-  stage_network keys;
+  elastic::test::keys_network keys;
 };
 
 TIME_TEST("registered leader: a job that goes on asks the registry once in 5 s at most",

@@ -169,7 +169,7 @@ TEST_CASE("rendezvous bounds: a long reason is cut", "[rendezvous]") {
   const std::string long_text(60'000, 'x');
   const auto heard = std::get<failed>(elastic::detail::parse_rendezvous_request(
       R"({"kind": "failed", "round": 1, "what": ")" + long_text + "\"}"));
-  CHECK(heard.reason == long_text.substr(0, limits::failure_text_bytes));
+  CHECK(heard.what == long_text.substr(0, limits::failure_text_bytes));
   const auto closing = std::get<close_job>(elastic::detail::parse_rendezvous_request(
       R"({"kind": "close", "end": "failed", "why": ")" + long_text + "\"}"));
   CHECK(closing.why == long_text.substr(0, limits::ending_text_bytes));

@@ -252,7 +252,7 @@ TEST_CASE("rendezvous message: a text that is not UTF-8 is passed on as far as i
           "[rendezvous]") {
   const auto heard = std::get<failed>(
       parse_rendezvous_request(elastic::detail::to_text(failed{0, "broken \xff word"})));
-  CHECK(heard.reason == "broken \xef\xbf\xbd word");
+  CHECK(heard.what == "broken \xef\xbf\xbd word");
 }
 
 TEST_CASE("rendezvous message: what is none is refused, and named", "[rendezvous]") {

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/process/log_file.hpp>
 
 #include <elastic/base/detail/random.hpp>
@@ -170,17 +171,18 @@ class full_stage : public log_stage {
       : full_(::open("/dev/full", O_WRONLY | O_CLOEXEC)),
         file_(::open(path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC)),
         used_(::dup(file_.get())),
-        limited_(elastic::detail::unique_fd(used_), path(), rotation) {}
+        limited_(elastic::detail::internals::make<log_file>(
+            elastic::detail::unique_fd(used_), path(), rotation, false)) {}
 
   void fill() { ::dup3(full_.get(), used_, O_CLOEXEC); }
   void make_room() { ::dup3(file_.get(), used_, O_CLOEXEC); }
-  void write(std::string_view bytes) { limited_.write(bytes, records->log()); }
+  void write(std::string_view bytes) { limited_->write(bytes, records->log()); }
 
  private:
   elastic::detail::unique_fd full_;
   elastic::detail::unique_fd file_;
   int used_;
-  log_file limited_;
+  std::shared_ptr<log_file> limited_;
 };
 
 TEST_CASE("log file: what is written to a full disk is lost, and the rest follows", "[process]") {
@@ -226,7 +228,10 @@ TEST_CASE("log file: no file is rotated for output that is lost", "[process]") {
 
 TEST_CASE("log file: one that cannot be written is abandoned, which is logged once", "[process]") {
   const auto records = std::make_shared<elastic::test::log_recorder>();
-  log_file log(elastic::detail::unique_fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)), "read only");
+  const auto made = elastic::detail::internals::make<log_file>(
+      elastic::detail::unique_fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)), "read only",
+      log_file::rotation(), false);
+  log_file& log = *made;
   log.write("one\n", records->log());
   log.write("two\n", records->log());
   CHECK(records->count("'read only' cannot be written, output is lost") == 1);

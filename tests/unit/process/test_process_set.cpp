@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/base/as_error_code.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
@@ -21,16 +22,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -167,9 +171,11 @@ stop_plan set_plan(int signal, duration grace) {
   return plan;
 }
 
+// With g++ 12 only: see named.
 template <class Set>
 concept takes_a_temporary = requires(Set& set) { set.start(0, process_set::process{}); };
-static_assert(!takes_a_temporary<process_set>);
+static_assert(takes_a_temporary<process_set> ==
+              std::is_same_v<named<process_set::process>, const process_set::process&>);
 
 TIME_TEST("process_set: tells the ends in the order of time", "[process]") {
   set_world world(time);
@@ -209,6 +215,57 @@ TIME_TEST("process_set: a cancelled wait for an end loses none", "[process]") {
   const auto end = co_await with_deadline(time, time.now() + 5s, world.set.next_end());
   REQUIRE(end);
   CHECK(end->status.code() == 1);
+  co_await world.set.stop(stop_plan());
+}
+
+TIME_TEST("process_set: all that takes time takes a completion token", "[process]") {
+  set_world world(time);
+  std::vector<std::string> done;
+  const auto note = [&](std::string what) {
+    return [&done, what = std::move(what)](std::exception_ptr failure) {
+      done.push_back(what + (failure ? " fails" : ""));
+    };
+  };
+  const process_set::process worker;
+  world.set.async_start(0, worker, note("start"));
+  world.set.async_start(1, worker, note("start"));
+  co_await time.sleep_until(time.now() + 1s);
+  world.set.async_next_end([&](std::exception_ptr, process_set::process_end end) {
+    done.push_back("end of " + std::to_string(end.index));
+  });
+  world.act(1).end(exit_status::exited(0));
+  co_await time.sleep_until(time.now() + 1s);
+  world.set.async_clear(1, note("clear"));
+  world.set.async_start(0, worker, as_error_code([&](std::error_code code) {
+                          done.push_back(code == errc::invalid_argument ? "refused" : "?");
+                        }));
+  co_await time.sleep_until(time.now() + 1s);
+  world.set.async_stop(set_plan(SIGTERM, 1h), note("stop"));
+  co_await time.sleep_until(time.now() + 1s);
+  std::sort(done.begin() + 3, done.begin() + 5);
+  CHECK(done == std::vector<std::string>{"start", "start", "end of 1", "clear", "refused", "stop"});
+}
+
+TIME_TEST("process_set: a cancelled token ends the wait for an end, and loses none", "[process]") {
+  set_world world(time);
+  co_await start_several(world.set, 1);
+  asio::cancellation_signal cancel;
+  bool is_aborted = false;
+  auto handler = [&](std::exception_ptr failure, const process_set::process_end&) {
+    try {
+      if (failure) std::rethrow_exception(failure);
+    } catch (const detail::asio_system_error& thrown) {
+      is_aborted = thrown.code() == asio::error::operation_aborted;
+    }
+  };
+  world.set.async_next_end(asio::bind_cancellation_slot(cancel.slot(), std::move(handler)));
+  co_await time.sleep_until(time.now() + 1s);
+  cancel.emit(asio::cancellation_type::partial);
+  co_await time.sleep_until(time.now() + 1s);
+  CHECK(is_aborted);
+  world.act(0).end(exit_status::exited(1));
+  const process_set::process_end end = co_await world.set.next_end();
+  CHECK(end.status.code() == 1);
   co_await world.set.stop(stop_plan());
 }
 

@@ -25,6 +25,7 @@
 #include <elastic/testing/simulated_network.hpp>
 #include <support/catch.hpp>
 #include <support/coordinated_job.hpp>
+#include <support/keys_network.hpp>
 #include <support/manual_time.hpp>
 #include <support/simulated_mesh.hpp>
 #include <support/simulation_seeds.hpp>
@@ -154,10 +155,10 @@ class registry_world {
   }
 
   simulated_mesh mesh;
-  simulated_network keys;
+  elastic::test::keys_network keys;
   /// Those of another role, and those of the whole job.
-  simulated_network other_keys;
-  simulated_network shared_keys;
+  elastic::test::keys_network other_keys;
+  elastic::test::keys_network shared_keys;
 
  private:
   duration grace_;

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/status/add_status.hpp>
 
 #include <elastic/agent/agent_services.hpp>
@@ -82,44 +83,44 @@ TEST_CASE("status: the agent gets the services that its program needs, and no ot
     options.drain_file = "/run/drain";
     const program_run program(config, options, none);
     CHECK_FALSE(program.services().journal);
-    CHECK_FALSE(program.services().reports);
-    CHECK_FALSE(program.services().tails);
+    CHECK_FALSE(elastic::detail::internals::of(program.services()).reports);
+    CHECK_FALSE(elastic::detail::internals::of(program.services()).tails);
   }
   SECTION("a trace") {
     options.trace = "/tmp/trace";
     const program_run program(config, options, none);
     REQUIRE(program.services().journal);
     CHECK(program.services().journal->node() == "gpu7");
-    CHECK_FALSE(program.services().reports);
+    CHECK_FALSE(elastic::detail::internals::of(program.services()).reports);
   }
   SECTION("a status server") {
     options = shown();
     const program_run program(config, options, none);
     REQUIRE(program.services().journal);
     CHECK(program.services().journal->node() == "gpu7");
-    CHECK(program.services().reports);
-    CHECK(program.services().tails);
-    CHECK(program.services().meter);
+    CHECK(elastic::detail::internals::of(program.services()).reports);
+    CHECK(elastic::detail::internals::of(program.services()).tails);
+    CHECK(elastic::detail::internals::of(program.services()).meter);
     CHECK(names_of_parts(program.services()) == "monitor status ");
   }
   SECTION("reports of a job of several nodes") {
     const launch_config large = config_of(2, 1);
     const program_run program(large, options, none);
-    CHECK(program.services().reports);
-    CHECK_FALSE(program.services().tails);
+    CHECK(elastic::detail::internals::of(program.services()).reports);
+    CHECK_FALSE(elastic::detail::internals::of(program.services()).tails);
   }
   SECTION("no reports of a job that is alone") {
     launch_config alone = config_of(2, 1);
     alone.standalone = true;
     const program_run program(alone, options, none);
-    CHECK_FALSE(program.services().reports);
+    CHECK_FALSE(elastic::detail::internals::of(program.services()).reports);
   }
   SECTION("the monitor that it was given") {
     agent_services services;
     const auto monitor = elastic::add_monitor(services, config.rendezvous);
     options = shown();
     const program_run program(config, options, services);
-    CHECK(program.services().reports == monitor);
+    CHECK(elastic::detail::internals::of(program.services()).reports == monitor);
     CHECK(names_of_parts(program.services()) == "monitor status ");
   }
   SECTION("those that it was given") {

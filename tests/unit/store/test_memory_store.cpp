@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/store/memory_store.hpp>
 
@@ -26,13 +27,13 @@ CO_TEST("memory_store: has the operations of PyTorch's store", "[store]") {
 
 CO_TEST("memory_store: waits end when the keys come", "[store]") {
   const auto engine = std::make_shared<key_value_engine>();
-  co_await test::check_waits(std::make_shared<memory_store>(engine));
+  co_await test::check_waits(elastic::detail::internals::make<memory_store>(engine));
   CHECK(engine->waiters() == 0);
 }
 
 CO_TEST("memory_store: cancelled waits leave nothing", "[store]") {
   const auto engine = std::make_shared<key_value_engine>();
-  co_await test::check_cancelled_waits(std::make_shared<memory_store>(engine));
+  co_await test::check_cancelled_waits(elastic::detail::internals::make<memory_store>(engine));
   CHECK(engine->waiters() == 0);
 }
 
@@ -42,8 +43,8 @@ CO_TEST("memory_store: refuses what is too large or no number", "[store]") {
 
 CO_TEST("memory_store: its keys in a shared table are those of PyTorch's clients", "[store]") {
   const auto engine = std::make_shared<key_value_engine>();
-  memory_store first_store(engine);
-  memory_store second_store(engine);
+  memory_store first_store(*detail::internals::make<memory_store>(engine));
+  memory_store second_store(*detail::internals::make<memory_store>(engine));
   co_await first_store.set("k", "v");
   CHECK(engine->find("/k") == "v");
   CHECK_AWAITED("v", second_store.get("k"));
@@ -54,7 +55,7 @@ TEST_CASE("memory_store: a context that ends while somebody waits leaves a sound
   const auto engine = std::make_shared<key_value_engine>();
   {
     asio::io_context context;
-    auto store = std::make_shared<memory_store>(engine);
+    auto store = elastic::detail::internals::make<memory_store>(engine);
     task<std::string> get_task = store->get("k");
     const auto ignore = [store](std::exception_ptr, const std::string&) {};
     asio::co_spawn(context, std::move(get_task), ignore);
@@ -71,7 +72,7 @@ TEST_CASE("memory_store: strands of several threads share one table", "[store][t
   constexpr int pairs = 20;
   constexpr int rounds = 50;
   const auto ping = [](std::shared_ptr<key_value_engine> table, int id, int side) -> task<void> {
-    memory_store store(table);
+    memory_store store(*detail::internals::make<memory_store>(table));
     for (int i = 0; i < rounds; ++i) {
       const std::string round = std::to_string(id) + "." + std::to_string(i);
       if (side == 0) {

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/torch/detail/dynamic_rendezvous.hpp>
 
 #include <elastic/base/time.hpp>
@@ -89,7 +90,8 @@ class town {
       std::make_shared<elastic::detail::key_value_engine>();
   // Null: nodes look again and again, as at a store that is elsewhere.
   std::shared_ptr<elastic::detail::key_value_engine> watched_engine = engine;
-  std::shared_ptr<elastic::store> agents = std::make_shared<elastic::memory_store>(engine);
+  std::shared_ptr<elastic::store> agents =
+      elastic::detail::internals::make<elastic::memory_store>(engine);
   torch_dialect dialect = torch_dialect::torch_1_13;
   // Where nodes keep the state, if that is not the store.
   std::shared_ptr<elastic::detail::rendezvous_backend> own_backend;
@@ -250,7 +252,7 @@ TIME_TEST("dynamic rendezvous: a node that comes late makes the others meet agai
   co_await place.settle();
   REQUIRE(change->value);
   CHECK(change->value->kind == rendezvous_change::cause::node_waiting);
-  CHECK(change->value->what == "node c_1_0 waits to join");
+  CHECK(change->value->reason == "node c_1_0 waits to join");
   const auto first = start(time, nodes[0]->next_round());
   co_await place.settle();
   // The one that has left shows to the last one, too.
@@ -303,7 +305,7 @@ TIME_TEST("dynamic rendezvous: a node that is silent is lost, one whose clock is
   REQUIRE(change->value);
   CHECK(change->value->kind == rendezvous_change::cause::node_lost);
   // Each of the two finds it out, and the first one tells the other.
-  const std::string& reason = change->value->what;
+  const std::string& reason = change->value->reason;
   CHECK(
       (reason == "node t_7_0 does not answer" || reason == "node t_7_0 has left or was given up"));
   co_await a->shutdown();
@@ -509,12 +511,12 @@ TIME_TEST("dynamic rendezvous: a node that is cut off gives up the others before
     while (!change->ended) co_await place.pass(50ms);
     // It refuses for longer than it is looked for, or not.
     CHECK(change->value.has_value() == (silence * 3 / 4 < 5s));
-    CHECK((change->value ? change->value->what : change->what()).find("the vault is locked") !=
+    CHECK((change->value ? change->value->reason : change->what()).find("the vault is locked") !=
           std::string::npos);
   }
   if (change->value) {
     CHECK(change->value->kind == rendezvous_change::cause::node_lost);
-    CHECK(change->value->what.find("this node could not send keep-alives for ") == 0);
+    CHECK(change->value->reason.find("this node could not send keep-alives for ") == 0);
     CHECK(change->value->grace <= silence / 4);
   }
   CHECK_FALSE(fence->ended);
@@ -654,7 +656,7 @@ TIME_TEST("dynamic rendezvous: who waits at the exit barrier and lives hides no 
     co_await place.pass(21s);
     REQUIRE(change->value);
     CHECK(change->value->kind == rendezvous_change::cause::node_lost);
-    CHECK(change->value->what.find("node t_7_0 ") == 0);
+    CHECK(change->value->reason.find("node t_7_0 ") == 0);
   }
   SECTION("but one that has is not lost") {
     co_await first->value->agents->add("torchelastic/agent/terminal_state/num_members", 1);
@@ -812,7 +814,7 @@ TIME_TEST("dynamic rendezvous: failures at the same time count once", "[rendezvo
     REQUIRE(change->value);
     CHECK(change->value->kind == rendezvous_change::cause::worker_failed);
     CHECK(change->value->restarts == 1);
-    CHECK(change->value->what == changes[0]->value->what);
+    CHECK(change->value->reason == changes[0]->value->reason);
   }
   const std::vector<rendezvous_round> rounds = co_await next_rounds(place, nodes);
   for (const rendezvous_round& round : rounds) CHECK(round.restarts == 1);
@@ -1033,7 +1035,7 @@ TIME_TEST("dynamic rendezvous: a node that leaves is noticed, and does not close
   co_await place.settle();
   REQUIRE(change->value);
   CHECK(change->value->kind == rendezvous_change::cause::node_lost);
-  CHECK(change->value->what == "node b_1_0 has left or was given up");
+  CHECK(change->value->reason == "node b_1_0 has left or was given up");
   const torch_state state = co_await place.state();
   CHECK_FALSE(state.closed);
   CHECK(state.participants.size() == 1);

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/torch/detail/keyed_rendezvous_backend.hpp>
 
 #include <elastic/file/file_keys.hpp>
@@ -41,7 +42,8 @@ task<std::shared_ptr<rendezvous_backend>> in_directory(std::string directory,
 std::shared_ptr<rendezvous_backend> in_table(
     std::shared_ptr<elastic::detail::key_value_engine> table) {
   return std::make_shared<elastic::detail::store_rendezvous_backend>(
-      std::make_shared<elastic::memory_store>(table), "j", torch_dialect::torch_2_6, system_clock(),
+      elastic::detail::internals::make<elastic::memory_store>(table), "j",
+      torch_dialect::torch_2_6, system_clock(),
       table);
 }
 

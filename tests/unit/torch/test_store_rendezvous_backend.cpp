@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/torch/detail/store_rendezvous_backend.hpp>
 
 #include <elastic/store/memory_store.hpp>
@@ -35,7 +36,8 @@ struct place {
 
   std::shared_ptr<elastic::detail::key_value_engine> engine =
       std::make_shared<elastic::detail::key_value_engine>();
-  std::shared_ptr<elastic::memory_store> agents = std::make_shared<elastic::memory_store>(engine);
+  std::shared_ptr<elastic::memory_store> agents =
+      elastic::detail::internals::make<elastic::memory_store>(engine);
   store_rendezvous_backend backend;
 };
 
