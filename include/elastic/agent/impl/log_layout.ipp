@@ -55,11 +55,12 @@ ELASTIC_DECL void log_layout::start_attempt(int attempt, int local_world_size) {
   if (!is_enabled()) return;
   remove_empty();
   std::error_code ignored;
-  std::filesystem::remove_all(attempt_directory(), ignored);
+  const std::filesystem::path folder = attempt_directory();
+  std::filesystem::remove_all(folder, ignored);
   workers_.clear();
   try {
     for (int rank = 0; rank < local_world_size; ++rank) {
-      workers_.push_back(attempt_directory() / std::to_string(rank));
+      workers_.push_back(folder / std::to_string(rank));
       make(workers_.back());
     }
   } catch (...) {
@@ -92,7 +93,7 @@ ELASTIC_DECL void log_layout::go_without_files(int attempt, int local_rank) {
 }
 
 ELASTIC_DECL bool log_layout::lacks_files(int local_rank) const {
-  return is_enabled() && worker_directory(local_rank).empty();
+  return is_enabled() && directory(local_rank).empty();
 }
 
 ELASTIC_DECL void log_layout::remove_empty() {
@@ -116,7 +117,9 @@ ELASTIC_DECL std::string log_layout::hang_file(int local_rank) const {
 }
 
 ELASTIC_DECL std::string log_layout::directory(int local_rank) const {
-  return is_enabled() ? worker_directory(local_rank).string() : std::string();
+  if (!is_enabled()) return {};
+  const auto slot = static_cast<std::size_t>(local_rank);
+  return slot < workers_.size() ? workers_[slot].string() : worker_directory(local_rank).string();
 }
 
 ELASTIC_DECL std::string log_layout::report_file() const {
@@ -226,8 +229,9 @@ ELASTIC_DECL std::filesystem::path log_layout::worker_directory(int local_rank) 
 }
 
 ELASTIC_DECL std::string log_layout::file(int local_rank, const char* name) const {
-  const std::filesystem::path worker = is_enabled() ? worker_directory(local_rank) : "";
-  return worker.empty() ? std::string() : (worker / name).string();
+  std::string path = directory(local_rank);
+  if (!path.empty()) path.append("/").append(name);
+  return path;
 }
 
 ELASTIC_DECL std::string log_layout::shared_file(const char* name) const {

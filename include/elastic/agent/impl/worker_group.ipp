@@ -526,8 +526,11 @@ ELASTIC_DECL std::vector<const worker_group::worker*> worker_group::failed() con
 }
 
 ELASTIC_DECL const worker_group::worker* worker_group::first_failed() const {
-  const std::vector<const worker_group::worker*> list = failed();
-  return list.empty() ? nullptr : list.front();
+  for (const std::size_t index : attempt_.ended) {
+    const worker_group::worker& ended = attempt_.workers[index];
+    if (!ended.end->status.success()) return &ended;
+  }
+  return nullptr;
 }
 
 ELASTIC_DECL std::optional<run_result::failure> worker_group::first_failure() const {

@@ -36,7 +36,11 @@ ELASTIC_DECL environment_map environment_from(const std::vector<std::string>& en
 ELASTIC_DECL std::vector<std::string> environment_entries(const environment_map& variables) {
   std::vector<std::string> entries;
   entries.reserve(variables.size());
-  for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
+  for (const auto& [name, value] : variables) {
+    std::string& entry = entries.emplace_back();
+    entry.reserve(name.size() + 1 + value.size());
+    entry.append(name).append("=").append(value);
+  }
   return entries;
 }
 

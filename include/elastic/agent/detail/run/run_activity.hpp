@@ -52,7 +52,7 @@ class run_activity {
   void take(const job_event& event, time_point now);
 
   /// The run has returned.
-  void end() { begin("ended", {}, {}); }
+  void end() { begin("ended", {}); }
 
   /// Several lines for people, each with its line end.
   /// @param meeting  how many nodes meet and where; empty: it is not said
@@ -74,7 +74,7 @@ class run_activity {
     time_point since;
   };
 
-  void begin(std::string_view step, std::string reason, time_point now);
+  void begin(std::string_view step, time_point now);
   void start_workers(const job_event& event, time_point now);
   void replace_worker(const job_event& event, time_point now);
   void change_worker(const job_event& event, std::string state, time_point now);
@@ -166,8 +166,10 @@ inline void run_activity::take(const job_event& event, time_point now) {
   max_restarts_ = event.max_restarts.value_or(max_restarts_);
   for (const auto& [kind, step] : run_steps) {
     if (kind != event.kind) continue;
-    const bool has_both = !event.state.empty() && !event.reason.empty();
-    begin(step, event.state + (has_both ? ": " : "") + event.reason, now);
+    begin(step, now);
+    reason_ = event.state;
+    if (!event.state.empty() && !event.reason.empty()) reason_ += ": ";
+    reason_ += event.reason;
     is_joining_ = kind == type::rendezvous_started;
   }
   switch (event.kind) {
@@ -195,9 +197,9 @@ inline void run_activity::take(const job_event& event, time_point now) {
   }
 }
 
-inline void run_activity::begin(std::string_view step, std::string reason, time_point now) {
+inline void run_activity::begin(std::string_view step, time_point now) {
   step_ = step;
-  reason_ = std::move(reason);
+  reason_.clear();
   since_ = now;
   is_joining_ = false;
 }
@@ -217,7 +219,7 @@ inline void run_activity::replace_worker(const job_event& event, time_point now)
   for (worker& each : workers_) {
     if (each.rank == event.rank) each = {each.rank, *event.pid, now};
   }
-  begin("the workers run", {}, now);
+  begin("the workers run", now);
 }
 
 inline void run_activity::change_worker(const job_event& event, std::string state, time_point now) {

@@ -39,6 +39,7 @@ ELASTIC_DECL process_spec process_builder::make(const worker_identity& identity,
   process.program = spec_.program;
   const auto slot = static_cast<std::size_t>(identity.local_rank);
   const role_link::port_map ports = roles_ ? roles_->ports(slot) : role_link::port_map();
+  process.arguments.reserve(spec_.arguments.size());
   for (const std::string& argument : spec_.arguments) {
     process.arguments.push_back(substitute_ports(argument, identity.local_rank, ports));
   }
@@ -86,9 +87,11 @@ ELASTIC_DECL std::vector<std::string> process_builder::environment(
   }
   if (roles_) variables["ELASTIC_ROLES"] = roles_->file();
   parts_->change_environment(identity, variables);
-  const macro_values macros = macros_of(identity, job);
-  for (const auto& [name, value] : spec_.env) {
-    variables[name] = substitute_macros(value, macros);
+  if (!spec_.env.empty()) {
+    const macro_values macros = macros_of(identity, job);
+    for (const auto& [name, value] : spec_.env) {
+      variables[name] = substitute_macros(value, macros);
+    }
   }
   worker_identity shown = identity;
   if (spec_.virtual_local_rank) {
