@@ -36,7 +36,7 @@ PATIENCE = 120
 FAULTS = ["loader_sleep", "exception", "mismatched_operation", "mismatched_size", "loader_process",
           "stopped", "endless_loop", "dead_mount", "cut_link"]
 SENTENCE = re.compile(r"the job has stalled: (.*)")
-HARMLESS = re.compile("slow, not hung|computes or loops|^nobody")
+HARMLESS = re.compile("slow, not hung|computes or loops|^the cause is unknown")
 FIRST_RANK = re.compile(r"\branks? (\d+)")
 
 
