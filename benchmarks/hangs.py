@@ -176,7 +176,7 @@ def run(arguments, fault, chance):
             began = float(pathlib.Path(folder, "fault").read_text())
             if is_right(fault, rank, sentence):
                 return "right", when - began - STALL_AFTER, sentence
-            is_wrong = not sentence.startswith("nobody")
+            is_wrong = not sentence.startswith("the cause is unknown")
             return "wrong" if is_wrong else "none", None, f"(rank {rank}) {sentence}"
         finally:
             # Who reads from the dead file system ends once it answers.
