@@ -101,6 +101,8 @@ TIME_TEST("notice watch: takes no look before the first sign", "[diagnosis]") {
 task<void> end_elsewhere(stage& node, std::shared_ptr<time_source> time) {
   co_await time->sleep_until(time->now() + 10s);
   node.watch().ended_elsewhere({4, 5, 6}, time->now() - 4500ms);
+  // Only one node tells, so this is none of a well-meaning one.
+  node.watch().ended_elsewhere({7}, time->now());
   // It counts from the first look, which it takes when other ends may have been told, too.
   co_await time->sleep_until(time->now() + 61s);
 }

@@ -351,6 +351,8 @@ ELASTIC_DECL void diagnosis_part::note_ends(std::string_view told) {
   if (failure != std::errc() || !told.starts_with(' ')) return;
   try {
     const rank_set ranks = rank_set::parse(told.substr(1));
+    // More than a node has.
+    if (ranks.size() > static_cast<std::size_t>(limits::local_world_size)) return;
     const auto age = std::chrono::seconds(std::clamp(seconds, 0, 3600));
     notices_.ended_elsewhere(ranks.ranks(), context_.time->now() - age);
   } catch (const error& refused) {

@@ -47,7 +47,8 @@ class notice_watch {
   ELASTIC_DECL void progressed(const worker_progress& made);
   /// A worker has ended.
   void ended() { evidence_.set(); }
-  /// Workers of another node have ended with success, the last one at that time.
+  /// Workers of another node have ended with success, the last one at that time. Of several nodes
+  /// that tell so, the first one counts.
   ELASTIC_DECL void ended_elsewhere(const std::vector<int>& ranks, time_point at);
   /// The stderr or the error file of a worker may have an exception.
   ELASTIC_DECL void failing();

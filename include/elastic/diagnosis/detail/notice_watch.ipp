@@ -41,6 +41,7 @@ ELASTIC_DECL void notice_watch::progressed(const worker_progress& made) {
 }
 
 ELASTIC_DECL void notice_watch::ended_elsewhere(const std::vector<int>& ranks, time_point at) {
+  if (!elsewhere_.empty()) return;
   for (const int rank : ranks) {
     worker_signs& each = elsewhere_.emplace_back();
     each.rank = rank;
