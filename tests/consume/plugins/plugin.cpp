@@ -53,7 +53,7 @@ elastic::task<bool> succeeds(std::string program) {
   plan.process.program = program;
   co_await processes.start(0, plan);
   const elastic::process_set::process_end end = co_await processes.next_end();
-  co_return end.status.success();
+  co_return end.status.is_success();
 }
 
 elastic::task<bool> refuses() { return succeeds("/no/such/program"); }

@@ -528,7 +528,7 @@ ELASTIC_DECL std::vector<const worker_group::worker*> worker_group::failed() con
 ELASTIC_DECL const worker_group::worker* worker_group::first_failed() const {
   for (const std::size_t index : attempt_.ended) {
     const worker_group::worker& ended = attempt_.workers[index];
-    if (!ended.end->status.success()) return &ended;
+    if (!ended.end->status.is_success()) return &ended;
   }
   return nullptr;
 }
