@@ -21,6 +21,7 @@
 namespace elastic {
 
 namespace detail {
+struct internals;
 class status_server_core;
 }  // namespace detail
 
