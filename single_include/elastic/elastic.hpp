@@ -72,33 +72,61 @@
 #define ELASTIC_WITH_NODES 1
 #endif
 
+// ---- elastic/base/version.hpp ----
+
+#define ELASTIC_VERSION_MAJOR 0
+#define ELASTIC_VERSION_MINOR 1
+#define ELASTIC_VERSION_PATCH 0
+
+namespace elastic {
+
+/// The version of this library as text, "major.minor.patch".
+inline constexpr const char* version_text = "0.1.0";
+
+}  // namespace elastic
+
 // ---- elastic/base/config.hpp ----
 
 // How a program compiles the library: in every translation unit that includes it (header-only, the
 // default), or once, as `elastic::compiled`, with ELASTIC_SEPARATE_COMPILATION defined for the
-// library and its users.
+// library and its users; ELASTIC_DYN_LINK is defined as well if that is a shared library.
 //
 // Headers declare functions with ELASTIC_DECL, even within classes: if a virtual function became
 // inline only at its definition, each translation unit would emit the whole class. The
 // definitions are in impl/*.ipp, which the headers include in header-only mode and
 // <elastic/src.hpp> otherwise.
+//
+// The compiled library hides its symbols. A shared one exports functions with ELASTIC_DECL, and
+// the types and virtual tables of classes with ELASTIC_EXPORT.
+#if defined(ELASTIC_DYN_LINK)
+#define ELASTIC_EXPORT __attribute__((visibility("default")))
+#else
+#define ELASTIC_EXPORT
+#endif
 #if defined(ELASTIC_SEPARATE_COMPILATION)
-#define ELASTIC_DECL
+#define ELASTIC_DECL ELASTIC_EXPORT
 #else
 #define ELASTIC_HEADER_ONLY 1
 #define ELASTIC_DECL inline
 #endif
+#if defined(ELASTIC_DYN_LINK) && defined(ELASTIC_HEADER_ONLY)
+#error "ELASTIC_DYN_LINK is for a compiled library: define ELASTIC_SEPARATE_COMPILATION, too"
+#endif
 
 // A property in which all objects of a program have to agree: objects that differ do not link,
 // because the symbol has two values, and its name is the message. The linker does not see this
-// across shared libraries, nor with link-time optimisation.
+// across shared libraries, nor with link-time optimisation. The macros in which objects have to
+// agree are listed as AGREED in scripts/tidy.py.
 #if defined(__ELF__)
-#define ELASTIC_AGREE(symbol, value) \
-  __asm__(".globl " #symbol "\n.set " #symbol ", " #value)
+#define ELASTIC_AGREE(symbol, value) ELASTIC_SET_SYMBOL(symbol, value)
+#define ELASTIC_SET_SYMBOL(symbol, value) \
+  __asm__(".globl " #symbol "\n.hidden " #symbol "\n.set " #symbol ", " #value)
 #else
-#define ELASTIC_AGREE(symbol, value) static_assert(value > 0)
+#define ELASTIC_AGREE(symbol, value) static_assert((value) > 0)
 #endif
 
+ELASTIC_AGREE(elastic_has_one_version_in_one_object_and_another_in_another,
+              ELASTIC_VERSION_MAJOR * 10000 + ELASTIC_VERSION_MINOR * 100 + ELASTIC_VERSION_PATCH);
 #if defined(ELASTIC_HEADER_ONLY)
 ELASTIC_AGREE(elastic_is_header_only_in_one_object_and_compiled_in_another, 1);
 #else
@@ -108,6 +136,53 @@ ELASTIC_AGREE(elastic_is_header_only_in_one_object_and_compiled_in_another, 2);
 ELASTIC_AGREE(elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another, 1);
 #else
 ELASTIC_AGREE(elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another, 2);
+#endif
+// Containers of the standard library, which are members of most classes here, have another layout.
+#if defined(_GLIBCXX_DEBUG)
+ELASTIC_AGREE(elastic_has_debug_containers_in_one_object_and_not_in_another, 1);
+#else
+ELASTIC_AGREE(elastic_has_debug_containers_in_one_object_and_not_in_another, 2);
+#endif
+
+// ---- elastic/base/detail/asio_agreement.hpp ----
+
+// Objects of a program have to agree in Asio's version, and in each of its settings that changes a
+// class: most classes of the library have a member of Asio's types.
+
+#if defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/version.hpp>
+ELASTIC_AGREE(elastic_has_one_version_of_asio_in_one_object_and_another_in_another,
+              BOOST_ASIO_VERSION);
+#else
+#include <asio/execution_context.hpp>
+#include <asio/version.hpp>
+ELASTIC_AGREE(elastic_has_one_version_of_asio_in_one_object_and_another_in_another, ASIO_VERSION);
+#endif
+
+#if (!defined(ELASTIC_USE_BOOST_ASIO) && defined(ASIO_HAS_IO_URING_AS_DEFAULT)) || \
+    (defined(ELASTIC_USE_BOOST_ASIO) && defined(BOOST_ASIO_HAS_IO_URING_AS_DEFAULT))
+ELASTIC_AGREE(elastic_has_asio_on_io_uring_in_one_object_and_not_in_another, 1);
+#else
+ELASTIC_AGREE(elastic_has_asio_on_io_uring_in_one_object_and_not_in_another, 2);
+#endif
+#if (!defined(ELASTIC_USE_BOOST_ASIO) && defined(ASIO_HAS_THREADS)) || \
+    (defined(ELASTIC_USE_BOOST_ASIO) && defined(BOOST_ASIO_HAS_THREADS))
+ELASTIC_AGREE(elastic_has_threads_of_asio_in_one_object_and_not_in_another, 1);
+#else
+ELASTIC_AGREE(elastic_has_threads_of_asio_in_one_object_and_not_in_another, 2);
+#endif
+#if (!defined(ELASTIC_USE_BOOST_ASIO) && defined(ASIO_ENABLE_HANDLER_TRACKING)) || \
+    (defined(ELASTIC_USE_BOOST_ASIO) && defined(BOOST_ASIO_ENABLE_HANDLER_TRACKING))
+ELASTIC_AGREE(elastic_has_handler_tracking_in_one_object_and_not_in_another, 1);
+#else
+ELASTIC_AGREE(elastic_has_handler_tracking_in_one_object_and_not_in_another, 2);
+#endif
+#if (!defined(ELASTIC_USE_BOOST_ASIO) && defined(ASIO_USE_TS_EXECUTOR_AS_DEFAULT)) || \
+    (defined(ELASTIC_USE_BOOST_ASIO) && defined(BOOST_ASIO_USE_TS_EXECUTOR_AS_DEFAULT))
+ELASTIC_AGREE(elastic_has_executors_of_the_ts_in_one_object_and_not_in_another, 1);
+#else
+ELASTIC_AGREE(elastic_has_executors_of_the_ts_in_one_object_and_not_in_another, 2);
 #endif
 
 // ---- elastic/base/detail/asio_core.hpp ----
@@ -292,7 +367,7 @@ constexpr time_point deadline_after(time_point now, duration span) {
 /// therefore this library uses clocks and timers only through it.
 ///
 /// Thread-safety: every member may be called from any thread.
-class time_source {
+class ELASTIC_EXPORT time_source {
  public:
   virtual ~time_source() = default;
 
@@ -309,7 +384,7 @@ class time_source {
 };
 
 /// The system clocks.
-class system_time final : public time_source {
+class ELASTIC_EXPORT system_time final : public time_source {
  public:
   time_point now() const override { return std::chrono::steady_clock::now(); }
   wall_time wall_now() const override { return std::chrono::system_clock::now(); }
@@ -498,6 +573,7 @@ struct worker_starts {
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/multiple_exceptions.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
@@ -508,6 +584,7 @@ struct worker_starts {
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/dispatch.hpp>
+#include <asio/io_context.hpp>
 #include <asio/multiple_exceptions.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/post.hpp>
@@ -600,7 +677,7 @@ enum class log_level { debug, info, warning, error, off };
 ///
 /// Thread-safety: `write` is called from any thread on which an agent or server runs, by one at a
 /// time.
-class log_handler {
+class ELASTIC_EXPORT log_handler {
  public:
   log_handler() = default;
   log_handler(const log_handler&) = delete;
@@ -623,7 +700,7 @@ class logger {
   logger() = default;
   ELASTIC_DECL logger(std::shared_ptr<log_handler> handler, log_level threshold);
 
-  bool enabled(log_level level) const { return handler_ && level >= threshold_; }
+  bool is_enabled(log_level level) const { return handler_ && level >= threshold_; }
 
   template <class... Args>
   void debug(fmt::format_string<Args...> text, Args&&... args) const {
@@ -760,12 +837,12 @@ class exit_status {
   static exit_status unknown() { return {}; }
   static exit_status guard_lost() { return {kind::guard_lost, 0, false}; }
 
-  bool success() const { return kind_ == kind::exited && value_ == 0; }
+  bool is_success() const { return kind_ == kind::exited && value_ == 0; }
   /// The exit code, if the process exited by itself.
   std::optional<int> code() const { return only(kind::exited); }
   /// The signal's number, if a signal ended the process.
   std::optional<int> signal() const { return only(kind::signalled); }
-  bool core_dumped() const { return core_dumped_; }
+  bool has_dumped_core() const { return core_dumped_; }
 
   /// The number that Python and torchrun show: the exit code, or the negative signal number; 255 if
   /// neither is known.
@@ -807,7 +884,7 @@ struct killed_leftover {
 /// The destructor never waits: it kills a tree that is still alive, and does not wait until the
 /// kernel has removed it.
 /// Thread-safety: one strand at a time, the one on which it was launched.
-class child {
+class ELASTIC_EXPORT child {
  public:
   virtual ~child() = default;
 
@@ -941,7 +1018,7 @@ namespace elastic {
 /// tests, to start none.
 ///
 /// Thread-safety: one strand at a time.
-class process_launcher {
+class ELASTIC_EXPORT process_launcher {
  public:
   virtual ~process_launcher() = default;
 
@@ -1005,42 +1082,8 @@ enum class errc {
   process_stuck = 17,
 };
 
-namespace detail {
-
-class error_category_type final : public std::error_category {
- public:
-  const char* name() const noexcept override { return "elastic"; }
-  std::string message(int value) const override {
-    switch (static_cast<errc>(value)) {
-      case errc::invalid_argument: return "invalid argument";
-      case errc::timed_out: return "timed out";
-      case errc::connection_failed: return "connection failed";
-      case errc::protocol_violation: return "protocol violation";
-      case errc::program_not_found: return "program not found";
-      case errc::program_not_executable: return "program not executable";
-      case errc::start_failed: return "start failed";
-      case errc::rendezvous_closed: return "rendezvous closed";
-      case errc::rendezvous_timeout: return "rendezvous timed out";
-      case errc::rendezvous_state: return "rendezvous state not understood";
-      case errc::file_access: return "file access failed";
-      case errc::address_in_use: return "address in use";
-      case errc::stopped: return "stopped";
-      case errc::store_value: return "unexpected value in the store";
-      case errc::not_supported: return "not supported by the other side";
-      case errc::rendezvous_finished: return "rendezvous finished";
-      case errc::process_stuck: return "process stuck";
-    }
-    return "unknown error";
-  }
-};
-
-}  // namespace detail
-
 /// The category of `errc`.
-inline const std::error_category& error_category() noexcept {
-  static const detail::error_category_type category;
-  return category;
-}
+ELASTIC_DECL const std::error_category& error_category() noexcept;
 
 inline std::error_code make_error_code(errc value) noexcept {
   return {static_cast<int>(value), error_category()};
@@ -1048,13 +1091,13 @@ inline std::error_code make_error_code(errc value) noexcept {
 
 /// The exception of this library at its public boundary: a code for the program, and one sentence
 /// that says what was wrong, with the names and values that the user needs to act.
-class error : public std::system_error {
+class ELASTIC_EXPORT error : public std::system_error {
  public:
   error(errc code, const std::string& sentence)
       : std::system_error(make_error_code(code)), sentence_(sentence) {}
 
   /// The sentence alone, without the text of the code.
-  const char* what() const noexcept override { return sentence_.c_str(); }
+  ELASTIC_DECL const char* what() const noexcept override;
 
  private:
   std::string sentence_;
@@ -1147,7 +1190,7 @@ namespace elastic {
 /// change may or may not have happened.
 /// A store must live until its operations have ended.
 /// Thread-safety: one strand at a time, unless an implementation says otherwise.
-class store {
+class ELASTIC_EXPORT store {
  public:
   virtual ~store() = default;
 
@@ -1253,7 +1296,7 @@ struct rendezvous_change {
 
   cause kind = cause::node_waiting;
   /// A clause that names the node: "node a_71_0 waits to join".
-  std::string what;
+  std::string reason;
   /// How often workers of the job have failed, including this time; other changes do not count.
   int restarts = 0;
   /// If this node has lost the others: the time from now within which its workers must be gone,
@@ -1275,7 +1318,7 @@ struct rendezvous_change {
 /// Errors of every member that waits: `errc::rendezvous_closed` if the job failed meanwhile,
 /// `errc::rendezvous_finished` if it succeeded, `errc::connection_failed`.
 /// Thread-safety: one strand at a time.
-class rendezvous_handler {
+class ELASTIC_EXPORT rendezvous_handler {
  public:
   /// How a job ends, for all of its nodes.
   enum class job_end { succeeded, failed };
@@ -1402,7 +1445,7 @@ class job_journal;
 /// logged. The agent waits for every function: one that blocks its thread blocks the agent.
 ///
 /// Thread-safety: called on the agent's strand.
-class agent_part {
+class ELASTIC_EXPORT agent_part {
  public:
   /// A worker of this node in the current attempt.
   struct attempt_worker {
@@ -1581,6 +1624,10 @@ class agent_part {
   /// Result: the outcome; empty if the part is not responsible. The first part that is decides.
   ELASTIC_DECL virtual task<std::optional<job_command::outcome>> carry_out(job_command command);
 
+  /// Awaited while the workers of this node have succeeded and those of other nodes have not,
+  /// concurrently with that of the other parts. It is cancelled when the wait ends.
+  ELASTIC_DECL virtual task<void> beside_exit_barrier();
+
   // ---- when an attempt ends ---------------------------------------------------------------------
 
   /// Whether `last_look` should be awaited.
@@ -1632,7 +1679,7 @@ namespace elastic {
 /// Shows output that was copied from processes. Implement it to show output elsewhere.
 ///
 /// Thread-safety: `write` must be callable from every strand whose processes write to it.
-class output_sink {
+class ELASTIC_EXPORT output_sink {
  public:
   virtual ~output_sink() = default;
 
@@ -1710,7 +1757,7 @@ struct event {
 namespace elastic {
 
 /// Where events go. Thread-safety: called on the strand of the agent that records them.
-class event_handler {
+class ELASTIC_EXPORT event_handler {
  public:
   virtual ~event_handler() = default;
 
@@ -1725,7 +1772,7 @@ class event_handler {
 namespace elastic {
 
 /// Where metrics go. Thread-safety: called on the strand of the agent that emits them.
-class metric_handler {
+class ELASTIC_EXPORT metric_handler {
  public:
   /// One measured value, such as "workers.trainer.remaining_restarts" = 2.
   struct metric {
@@ -1848,7 +1895,8 @@ ELASTIC_DECL void add_part(agent_services& services, std::string name,
 /// Fills in a default for each empty service that an agent needs: the launchers, the time, the
 /// journal and the consoles. Optional services stay empty.
 /// @param strand  the executor of the agent or worker_group that will use them
-ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand);
+ELASTIC_DECL agent_services complete_services(agent_services services,
+                                              const asio::any_io_executor& strand);
 
 }  // namespace elastic
 
@@ -2208,6 +2256,10 @@ class single_call {
 using executor_work = single_call<>;
 /// Receives the exception of a task, or null.
 using end_handler = single_call<std::exception_ptr>;
+
+/// A strand on the executor. If that is an io_context's own, the strand has its type: on an
+/// `any_io_executor`, Asio allocates memory for each property that it asks for.
+ELASTIC_DECL asio::any_io_executor new_strand(const asio::any_io_executor& executor);
 
 /// Runs `work` on the executor, never within this call.
 ELASTIC_DECL void post_work(const asio::any_io_executor& executor, executor_work work);
@@ -3530,7 +3582,7 @@ struct stop_plan {
 namespace elastic {
 
 /// What happens to the other workers if one fails, or a node joins or leaves.
-enum class on_failure {
+enum class failure_policy {
   /// All workers restart.
   restart,
   /// Workers that can rejoin (`worker_channel::survive`) keep their processes and their ranks; the
@@ -3610,7 +3662,7 @@ struct worker_spec {
   /// When to restart: after which delay, after which failures, and how many within which time.
   restart_terms restart;
   /// What happens to the other workers when one fails.
-  elastic::on_failure on_failure = elastic::on_failure::restart;
+  failure_policy on_failure = failure_policy::restart;
   /// How long a worker that can rejoin may take to leave its epoch once it has asked whether that
   /// has ended (`worker_channel::is_change`), and how long it may wait for the answer; more than 0.
   /// A worker that does not ask may be at work of its own, and has six times as long.
@@ -3786,10 +3838,13 @@ class rendezvous_factory {
 
 // ---- elastic/agent/local_agent.hpp ----
 
+#include <iosfwd>
+
 namespace elastic {
 
 namespace detail {
 class request_inbox;
+class run_monitor;
 struct pending_agent;
 struct inbox_access;
 }  // namespace detail
@@ -3803,9 +3858,9 @@ struct inbox_access;
 /// The run needs nothing of the object: the destructor asks it to stop, as `stop({})` does, and
 /// does not wait. The run then ends with a result whose state is `stopped`.
 ///
-/// Thread-safety: `stop`, `signal`, `signal_rank`, `ask`, `carry_out` and the destructor from any
-/// thread; the rest from one thread at a time. `run` creates a strand on its caller's executor and
-/// does everything there, so the executor may be a thread pool's (but see
+/// Thread-safety: `stop`, `signal`, `signal_rank`, `ask`, `carry_out`, `dump` and the destructor
+/// from any thread; the rest from one thread at a time. `run` creates a strand on its caller's
+/// executor and does everything there, so the executor may be a thread pool's (but see
 /// agent_services::process_options::parent).
 class local_agent {
  public:
@@ -3916,10 +3971,18 @@ class local_agent {
                               std::forward<CompletionToken>(token));
   }
 
+  /// Writes what the agent does, and since when, as a few lines for people: its step, the round,
+  /// the workers with their processes, and what was sent to them. It needs no answer of the agent's
+  /// strand: call it from another thread, or from a debugger, when the program seems stuck. The
+  /// lines are no contract.
+  /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
+  ELASTIC_DECL void dump(std::ostream& out) const;
+
  private:
   friend detail::inbox_access;
 
   std::shared_ptr<detail::request_inbox> inbox_;
+  std::shared_ptr<detail::run_monitor> monitor_;
   /// What the run takes; null afterwards.
   std::unique_ptr<detail::pending_agent> pending_;
 };
@@ -3962,7 +4025,7 @@ class log_layout {
   /// the user has named the directory.
   const std::string& notice() const { return notice_; }
 
-  bool enabled() const { return !root_.empty(); }
+  bool is_enabled() const { return !root_.empty(); }
 
   /// Whether calls that name files of this directory may hang.
   bool may_hang() const { return may_hang_; }
@@ -3972,7 +4035,7 @@ class log_layout {
   bool is_given_up() const { return is_given_up_; }
 
   /// Whether the files are kept when the run succeeds, because the user has named the directory.
-  bool keeps_files() const { return enabled() && temporary_.empty(); }
+  bool keeps_files() const { return is_enabled() && temporary_.empty(); }
 
   /// The directory of this run; empty if there is none (any more).
   ELASTIC_DECL std::string root() const;
@@ -4257,7 +4320,7 @@ namespace elastic {
 ///
 /// Counterpart: torch.distributed.elastic.multiprocessing.LogsSpecs and its `reify`.
 /// Thread-safety: called on the agent's strand.
-class logs_specs {
+class ELASTIC_EXPORT logs_specs {
  public:
   /// Where the two streams of one worker go.
   struct worker_output {
@@ -5225,6 +5288,7 @@ class agent_parts {
   ELASTIC_DECL void hung(const agent_part::hung_worker& worker);
   ELASTIC_DECL void prepared();
   ELASTIC_DECL task<void> beside_workers(bool may_restart);
+  ELASTIC_DECL task<void> beside_exit_barrier();
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command);
   ELASTIC_DECL bool wants_last_look() const;
   ELASTIC_DECL task<std::string> last_look();
@@ -5440,6 +5504,8 @@ class named {
 
 #else
 
+/// The aggregate parameter of a function that may be called in an expression with `co_await`: a
+/// reference, except with g++ 12, for which it is a class that takes no temporary.
 template <class T>
 using named = const T&;
 
@@ -5927,8 +5993,15 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   /// Ends everything without waiting, because the owner is gone.
   ELASTIC_DECL void abandon() noexcept;
 
+  /// What the process does, and since when, for people: "process 1234 runs for 12.0 s".
+  ELASTIC_DECL std::string text(time_point now) const;
+
   const std::size_t index;
   pid_t pid = 0;
+  /// When the process began to run, to have ended, or to be cleared: the last of these.
+  time_point since{};
+  /// The signal that was last sent to end it, and when; 0: none was.
+  std::pair<int, time_point> asked{};
   /// How long what it leaves behind may linger.
   duration linger = duration::zero();
   std::unique_ptr<child> process;
@@ -6254,6 +6327,12 @@ class process_set {
   /// one.
   ELASTIC_DECL std::function<std::vector<std::string>()> tail_reader(std::size_t index) const;
 
+  /// Writes what each process of the set does, and since when, as a line for people: which run,
+  /// which are being started, which were sent a signal, and what a slot that is being cleared waits
+  /// for. The lines are no contract.
+  /// Errors: those of the stream.
+  ELASTIC_DECL void dump(std::ostream& out) const;
+
  private:
   using slot_pointer = std::shared_ptr<detail::process_slot>;
 
@@ -6268,6 +6347,8 @@ class process_set {
     std::size_t running = 0;
     /// By slot: the signals to send to processes that are still being started.
     std::map<std::size_t, std::vector<int>> starting;
+    /// By slot: when the start began.
+    std::map<std::size_t, time_point> starting_since;
     bool stop_waiting = false;
     bool abandoned = false;
     std::optional<std::pair<stop_plan, detail::stop_ladder>> begun;
@@ -6599,6 +6680,7 @@ struct job_event {
     rollback_started,
     step_reached,
     standbys_changed,
+    notice_given,
   };
 
   /// Why a worker seems to delay the others: its steps take longer, it does nothing while they
@@ -6616,6 +6698,9 @@ struct job_event {
   /// - ranks_replaced: the same for the round that ended before
   /// - exit_barrier_ended: "passed", "changed" or "timed_out"
   /// - stall_found: a stall_verdict::kind
+  /// - notice_given: what workers have shown: "failed" (they reported an exception and do not end),
+  ///   "unfinished" (others have ended, and they do not), "missing" (they have not come to
+  ///   `init_process_group`)
   /// - node_told: what happened on that node, as the name of a kind
   std::string state = {};
   /// node_told: the node, as named by the rendezvous server.
@@ -6655,7 +6740,8 @@ struct job_event {
   /// are the consequence; or another node has found the stall (stall_found).
   std::optional<std::int64_t> elsewhere = {};
   /// How many workers were stopped, saved a checkpoint, were started from a standby, delay the
-  /// others (stall_found; `rank` is the first), or continued in a new round (ranks_replaced).
+  /// others (stall_found; `rank` is the first), are named (notice_given, too), or continued in a
+  /// new round (ranks_replaced).
   /// standbys_changed: how many standbys wait.
   std::optional<std::int64_t> count = {};
   /// standbys_changed: how many are in the making, and the memory of those that wait, in bytes.
@@ -6712,6 +6798,7 @@ inline constexpr auto job_event_kinds =
         {job_event::type::rollback_started, "rollback_started"},
         {job_event::type::step_reached, "step_reached"},
         {job_event::type::standbys_changed, "standbys_changed"},
+        {job_event::type::notice_given, "notice_given"},
     });
 
 constexpr std::string_view to_string(job_event::type kind) {
@@ -7668,12 +7755,9 @@ class concurrent_run : public std::enable_shared_from_this<concurrent_run<Handle
  public:
   // The caller's requests go to the first `addressees` tasks.
   concurrent_run(Handler handler, std::size_t count, std::size_t addressees, cancelled_by reason)
-      : handler_(std::move(handler)),
-        addressees_(addressees),
-        reason_(reason),
-        cancel_(count),
-        has_ended_(count) {
+      : handler_(std::move(handler)), addressees_(addressees), reason_(reason), branches_(count) {
     outcome_.failures.resize(count);
+    outcome_.order.reserve(count);
   }
 
   void start(const asio::any_io_executor& executor, std::vector<task<void>> tasks) {
@@ -7687,34 +7771,39 @@ class concurrent_run : public std::enable_shared_from_this<concurrent_run<Handle
       auto on_end = [self = this->shared_from_this(), place](std::exception_ptr failure) {
         self->ended(place, failure);
       };
-      start_task(executor, std::move(tasks[place]), std::move(on_end), cancel_[place].slot());
+      start_task(executor, std::move(tasks[place]), std::move(on_end),
+                 branches_[place].cancel.slot());
     }
   }
 
  private:
+  struct branch {
+    asio::cancellation_signal cancel;
+    bool has_ended = false;
+  };
+
   void cancel(std::size_t count, asio::cancellation_type type) {
     for (std::size_t place = 0; place < count; ++place) {
-      if (!has_ended_[place]) cancel_[place].emit(type);
+      if (!branches_[place].has_ended) branches_[place].cancel.emit(type);
     }
   }
 
   void ended(std::size_t place, const std::exception_ptr& failure) {
-    has_ended_[place] = true;
+    branches_[place].has_ended = true;
     outcome_.failures[place] = failure;
     outcome_.order.push_back(place);
     if (!is_cancelled_ && (failure || reason_ == cancelled_by::first_end)) {
       is_cancelled_ = true;
-      cancel(cancel_.size(), asio::cancellation_type::all);
+      cancel(branches_.size(), asio::cancellation_type::all);
     }
-    if (outcome_.order.size() < cancel_.size()) return;
+    if (outcome_.order.size() < branches_.size()) return;
     std::move(handler_)(std::move(outcome_));
   }
 
   Handler handler_;
   std::size_t addressees_;
   cancelled_by reason_;
-  std::vector<asio::cancellation_signal> cancel_;
-  std::vector<bool> has_ended_;
+  std::vector<branch> branches_;
   bool is_cancelled_ = false;
   concurrent_outcome outcome_;
 };
@@ -7812,19 +7901,6 @@ class task_group {
   struct state;
   std::shared_ptr<state> state_;
 };
-
-}  // namespace elastic
-
-// ---- elastic/base/version.hpp ----
-
-#define ELASTIC_VERSION_MAJOR 0
-#define ELASTIC_VERSION_MINOR 1
-#define ELASTIC_VERSION_PATCH 0
-
-namespace elastic {
-
-/// The version of this library as text, "major.minor.patch".
-inline constexpr const char* version_text = "0.1.0";
 
 }  // namespace elastic
 
@@ -8300,8 +8376,8 @@ class job_tracker;
 /// `stop()` does, and does not wait. The handler is still called, with a result whose state is
 /// `stopped`. Whoever waits for the end keeps the context running until then.
 ///
-/// Thread-safety: `stop`, `kill`, `view`, `carry_out` and the destructor from any thread; the
-/// rest from one thread at a time.
+/// Thread-safety: `stop`, `kill`, `view`, `dump`, `carry_out` and the destructor from any thread;
+/// the rest from one thread at a time.
 class job {
  public:
   /// The state of a job on this node at one moment. It does not change.
@@ -8383,6 +8459,10 @@ class job {
 
   /// The current state of the job on this node; never null. A change replaces it by a new snapshot.
   ELASTIC_DECL std::shared_ptr<const snapshot> view() const;
+
+  /// Writes what the job does on this node, and since when, for people: `local_agent::dump`.
+  /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
+  ELASTIC_DECL void dump(std::ostream& out) const;
 
   /// Asks the workers to end: with SIGTERM, and with SIGKILL after `shutdown_timeout` of the
   /// worker_spec, unless the request says otherwise. A request that does not escalate has no effect
@@ -8799,8 +8879,9 @@ ELASTIC_DECL std::string find_program(const process_spec& spec);
 
 /// The same. If a file system on the way may hang, the lookup runs on a thread. It also touches the
 /// directory and the program itself, so that the kernel has them cached for the start.
+/// @param spec  must exist until the task has ended
 /// Errors: as `find_program`. Cancellation: all types, at once.
-ELASTIC_DECL task<std::string> find_program_on_thread(process_spec spec);
+ELASTIC_DECL task<std::string> find_program_on_thread(const process_spec& spec);
 
 }  // namespace elastic::detail
 
@@ -9281,7 +9362,7 @@ namespace elastic {
 /// has loaded the program (about 50 µs).
 ///
 /// Thread-safety: one strand at a time.
-class pidfd_launcher final : public process_launcher {
+class ELASTIC_EXPORT pidfd_launcher final : public process_launcher {
  public:
   /// How `pidfd_launcher` starts processes.
   struct options {
@@ -9338,7 +9419,7 @@ namespace elastic {
 /// wakes up only for its worker.
 ///
 /// Thread-safety: one strand at a time.
-class guarded_launcher final : public process_launcher {
+class ELASTIC_EXPORT guarded_launcher final : public process_launcher {
  public:
   /// How `guarded_launcher` starts processes.
   struct options {
@@ -9397,8 +9478,8 @@ class guarded_launcher final : public process_launcher {
   ELASTIC_DECL void note_problem(std::string_view name, std::string_view problem);
 
   // Waits for the guard's first message, which says whether the program runs. Result: null if this
-  // guard cannot work here.
-  ELASTIC_DECL task<std::unique_ptr<child>> meet(process_spec spec, std::string path,
+  // guard cannot work here. The process_spec must exist until then.
+  ELASTIC_DECL task<std::unique_ptr<child>> meet(const process_spec& spec, std::string path,
                                                  started_guard started);
   ELASTIC_DECL static detail::spawn_result as_spawn_result(const detail::guard_message& refused);
 
@@ -9739,7 +9820,7 @@ namespace elastic {
 /// values as the server's clients, without a socket.
 ///
 /// Thread-safety: different strands may use it at once; each wait resumes on its own.
-class memory_store final : public store {
+class ELASTIC_EXPORT memory_store final : public store {
  public:
   /// A store with a new table.
   memory_store() : memory_store(detail::new_shared<detail::key_value_engine>()) {}
@@ -9786,7 +9867,7 @@ namespace elastic {
 /// PyTorch's PrefixStore. `num_keys` counts the keys of the whole store.
 ///
 /// Errors, cancellation and thread-safety: those of the inner store.
-class prefix_store final : public store {
+class ELASTIC_EXPORT prefix_store final : public store {
  public:
   /// Errors: `errc::invalid_argument` if `inner` is null.
   ELASTIC_DECL prefix_store(std::string prefix, std::shared_ptr<store> inner);
@@ -10269,7 +10350,7 @@ namespace elastic {
 /// that both know.
 ///
 /// Thread-safety: one strand at a time.
-class tcp_store final : public store {
+class ELASTIC_EXPORT tcp_store final : public store {
  public:
   /// How a tcp_store reaches its server.
   struct options {
@@ -11222,7 +11303,7 @@ namespace elastic {
 /// the implementation; a message names the service.
 /// Cancellation of every member: all types; a cancelled change may or may not have happened.
 /// Thread-safety: one strand at a time; operations may run at the same time.
-class versioned_keys {
+class ELASTIC_EXPORT versioned_keys {
  public:
   /// The state of a key.
   struct entry {
@@ -11268,7 +11349,7 @@ namespace elastic {
 /// A store in a service that supports compare-and-set, such as a directory or etcd.
 ///
 /// Errors: those of a store and of `keys`. Thread-safety: one strand at a time.
-class versioned_store final : public store {
+class ELASTIC_EXPORT versioned_store final : public store {
  public:
   /// Errors: `errc::invalid_argument` if `keys` is null.
   explicit versioned_store(std::shared_ptr<versioned_keys> keys)
@@ -11336,7 +11417,7 @@ namespace elastic {
 ELASTIC_DECL std::string to_json_line(const event& happened);
 
 /// Writes each event as one line of JSON.
-class console_event_handler final : public event_handler {
+class ELASTIC_EXPORT console_event_handler final : public event_handler {
  public:
   /// Takes a line without its end.
   using line_sink = std::function<void(std::string_view)>;
@@ -11363,7 +11444,7 @@ namespace elastic {
 ELASTIC_DECL std::string to_console_line(const metric_handler::metric& measured);
 
 /// Writes each value as one line.
-class console_metric_handler final : public metric_handler {
+class ELASTIC_EXPORT console_metric_handler final : public metric_handler {
  public:
   /// Takes a line without its end.
   using line_sink = std::function<void(std::string_view)>;
@@ -11431,7 +11512,7 @@ namespace elastic {
 ///
 /// Thread-safety: called by one thread at a time, the one that records an event, which waits
 /// meanwhile. So return quickly, and do not call the journal.
-class journal_sink {
+class ELASTIC_EXPORT journal_sink {
  public:
   virtual ~journal_sink() = default;
 
@@ -11518,7 +11599,7 @@ inline constexpr std::string_view journal_file_name = "journal.jsonl";
 /// may hang, a thread writes, which exists only as long as there is something to write; if more
 /// than `limits::journal_pending_lines` lines are pending, records are lost.
 /// Thread-safety: one thread at a time.
-class journal_file final : public journal_sink {
+class ELASTIC_EXPORT journal_file final : public journal_sink {
  public:
   /// Where a journal is written, and when it is rotated.
   struct options {
@@ -11701,7 +11782,7 @@ class worker_channel {
   ELASTIC_DECL ~worker_channel();
 
   /// Whether there is an agent at the other end.
-  bool connected() const { return is_open_; }
+  bool is_connected() const { return is_open_; }
 
   /// Reports that this worker is alive. From the first call on, the next is due within `timeout` if
   /// it is given, or else within --heartbeat-timeout, or within the learned time-out.
@@ -12084,8 +12165,8 @@ struct job_diagnosis {
     /// They report it and, if the verdict is certain, kill that rank as a hung worker, which is
     /// then a failure like any other.
     restart,
-    /// The same, but only for jobs with `on_failure::replace`: the other workers continue. If they
-    /// cannot, all workers restart, and the log says why.
+    /// The same, but only for jobs with `failure_policy::replace`: the other workers continue. If
+    /// they cannot, all workers restart, and the log says why.
     replace,
   };
 
@@ -12102,8 +12183,8 @@ struct job_diagnosis {
   /// What agents do after a diagnosis.
   policy on_stall = policy::warn;
   /// The log says, at WARNING, which workers of this node cannot go on, as far as they have shown
-  /// it already: one reported an exception and does not end; some have ended with success and the
-  /// others make no progress. Costs nothing until a worker gives such a sign.
+  /// it already: one reported an exception and does not end; some of the job have ended with
+  /// success and the others make no progress. Costs nothing until a worker gives such a sign.
   bool notices = false;
   /// With `notices`: how long a worker that has reported an exception, with its error file or with
   /// a traceback that ends its stderr, may do nothing at all before it is killed as a hung worker,
@@ -12797,7 +12878,7 @@ ELASTIC_DECL std::string key_directory_name(const std::string& run_id);
 /// Errors: `errc::connection_failed` if the file system does not answer or the directory is gone,
 /// `errc::file_access` without permission, `errc::store_value` for a file that this class did not
 /// write, or that was damaged; each names the file. Thread-safety: one strand at a time.
-class file_keys final : public versioned_keys {
+class ELASTIC_EXPORT file_keys final : public versioned_keys {
  public:
   /// The time limit for a call to the file system, and for another process to hold the lock.
   static constexpr std::chrono::milliseconds patience{2000};
@@ -12901,6 +12982,13 @@ ELASTIC_DECL void add_file_rendezvous(rendezvous_registry& registry);
 // The only include of nlohmann/json as a whole, which takes half a second of each unit: definitions
 // include it, and headers <nlohmann/json_fwd.hpp>.
 #include <nlohmann/json.hpp>
+
+// A value then also knows the one that contains it.
+#if defined(JSON_DIAGNOSTICS) && JSON_DIAGNOSTICS
+ELASTIC_AGREE(elastic_has_json_diagnostics_in_one_object_and_not_in_another, 1);
+#else
+ELASTIC_AGREE(elastic_has_json_diagnostics_in_one_object_and_not_in_another, 2);
+#endif
 
 #if defined(ELASTIC_WITH_FUNCTIONS)
 
@@ -13160,7 +13248,7 @@ using function_preparer = void (*)(const launch_config& config, worker_spec& wor
 
 /// The preparer of the opt-in module `functions`, which sets it before main; null if the program
 /// does not include the module.
-inline std::atomic<function_preparer> prepare_own_function = nullptr;
+inline ELASTIC_EXPORT std::atomic<function_preparer> prepare_own_function = nullptr;
 
 }  // namespace detail
 
@@ -13322,7 +13410,7 @@ ELASTIC_DECL void show_text(std::string_view text, int descriptor = STDERR_FILEN
 /// ignored.
 ///
 /// Thread-safety: all members, from any thread.
-class console_log final : public log_handler {
+class ELASTIC_EXPORT console_log final : public log_handler {
  public:
   /// `descriptor` is borrowed: the log keeps a duplicate.
   /// Errors: `errc::invalid_argument` if `time` is null.
@@ -13405,7 +13493,7 @@ ELASTIC_DECL int exit_code(const std::exception& failure);
 
 /// Whether no worker of this node failed by itself, because another node caused the failure of the
 /// job.
-ELASTIC_DECL bool failed_elsewhere(const run_result& result);
+ELASTIC_DECL bool has_failed_elsewhere(const run_result& result);
 
 /// The text that `elasticrun` writes to stderr after an unsuccessful run: the report of the
 /// failures, or on which other node the job failed, and where the log files are. Empty after
@@ -13964,7 +14052,7 @@ class import_record;
 /// with a standby leads to a start without it.
 ///
 /// Thread-safety: one strand at a time, the one it was given.
-class standby_set final : public process_launcher {
+class ELASTIC_EXPORT standby_set final : public process_launcher {
  public:
   /// The services that a `standby_set` uses; launcher and time must be set.
   struct services {
@@ -14304,6 +14392,7 @@ namespace elastic {
 
 namespace detail {
 class request_inbox;
+class run_monitor;
 struct inbox_access;
 struct replica_parts;
 }  // namespace detail
@@ -14325,8 +14414,8 @@ struct replica_parts;
 /// The run needs nothing of the object: the destructor asks it to stop, as `stop()` does, and does
 /// not wait. The run then ends with a result whose state is `stopped`.
 ///
-/// Thread-safety: `stop`, `signal`, `signal_replica`, `carry_out` and the destructor from any
-/// thread; the rest from one thread at a time.
+/// Thread-safety: `stop`, `signal`, `signal_replica`, `carry_out`, `dump` and the destructor from
+/// any thread; the rest from one thread at a time.
 class replica_set {
  public:
   /// @param config    `workers` describes the replicas, `nproc_per_node` of them; `max_restarts`
@@ -14335,7 +14424,7 @@ class replica_set {
   /// @param services  as for an agent; an agent_part only starts processes and carries out
   ///                  commands
   /// Errors: those of `make_agent` for the workers; `errc::invalid_argument` for
-  /// `on_failure::replace`, a node check, and output filters, which replicas do not support.
+  /// `failure_policy::replace`, a node check, and output filters, which replicas do not support.
   ELASTIC_DECL replica_set(const launch_config& config, agent_services services);
   /// The same with the default services.
   ELASTIC_DECL explicit replica_set(const launch_config& config);
@@ -14415,10 +14504,15 @@ class replica_set {
                               std::forward<CompletionToken>(token));
   }
 
+  /// Writes what the set does, and since when, for people: as `local_agent::dump`.
+  /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
+  ELASTIC_DECL void dump(std::ostream& out) const;
+
  private:
   friend detail::inbox_access;
 
   std::shared_ptr<detail::request_inbox> inbox_;
+  std::shared_ptr<detail::run_monitor> monitor_;
   /// What the run takes; null afterwards.
   std::unique_ptr<detail::replica_parts> parts_;
 };
@@ -14448,7 +14542,7 @@ struct role {
     /// role's worker_spec are used up, the job fails.
     restart_role,
     /// The same, but workers of the role that can rejoin keep their processes
-    /// (`elastic::on_failure::replace`).
+    /// (`elastic::failure_policy::replace`).
     replace,
     /// For replicas: one that fails restarts; the others are not affected. When `max_restarts` of
     /// the role's worker_spec are used up, the job fails.
@@ -14572,6 +14666,7 @@ ELASTIC_DECL void validate(const std::vector<role>& roles);
 namespace elastic {
 
 namespace detail {
+class group_monitor;
 class request_inbox;
 struct group_parts;
 struct inbox_access;
@@ -14589,8 +14684,8 @@ struct inbox_access;
 /// One object runs once. The run needs nothing of the object: the destructor asks it to stop, as
 /// `stop()` does, and does not wait. The run then ends with a result whose state is `stopped`.
 ///
-/// Thread-safety: `stop`, `signal`, `carry_out` and the destructor from any thread; the rest from
-/// one thread at a time.
+/// Thread-safety: `stop`, `signal`, `carry_out`, `dump` and the destructor from any thread; the
+/// rest from one thread at a time.
 class role_group {
  public:
   /// The parameters of a group.
@@ -14724,11 +14819,17 @@ class role_group {
   /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void signal(int number);
 
+  /// Writes the state of each role, and what its agent or its replicas do, and since when, for
+  /// people: as `local_agent::dump`.
+  /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
+  ELASTIC_DECL void dump(std::ostream& out) const;
+
  private:
   friend detail::inbox_access;
 
   asio::any_io_executor executor_;
   std::shared_ptr<detail::request_inbox> inbox_;
+  std::shared_ptr<detail::group_monitor> monitor_;
   /// What the run takes; null afterwards.
   std::unique_ptr<detail::group_parts> parts_;
 };
@@ -15007,7 +15108,7 @@ struct job_attempt {
 
 /// The account of ranks that were replaced while other workers of the job continued.
 struct job_replacements {
-  /// The job runs with `on_failure::replace`.
+  /// The job runs with `failure_policy::replace`.
   bool is_on = false;
   /// The rounds in which workers of this node continued, and the ranks replaced in these.
   std::int64_t epochs = 0;
@@ -15645,7 +15746,7 @@ class report_feed;
 /// the rendezvous; on that node, its view contains the whole job.
 ///
 /// Thread-safety: any thread.
-class job_monitor final : public journal_sink,
+class ELASTIC_EXPORT job_monitor final : public journal_sink,
                           public agent_part,
                           public detail::report_exchange {
  public:
@@ -15903,6 +16004,7 @@ ELASTIC_DECL std::string to_text(const status_address& address);
 namespace elastic {
 
 namespace detail {
+struct internals;
 class status_server_core;
 }  // namespace detail
 
@@ -16009,7 +16111,7 @@ class trace_events;
 /// An existing file is overwritten. A file that cannot be written or hangs is handled as by
 /// `journal_file`.
 /// Thread-safety: one thread at a time.
-class trace_file final : public journal_sink {
+class ELASTIC_EXPORT trace_file final : public journal_sink {
  public:
   /// Opens nothing yet.
   ELASTIC_DECL explicit trace_file(std::string path, logger log = {});
@@ -16047,7 +16149,7 @@ namespace elastic::testing {
 /// or both.
 ///
 /// Thread-safety: one strand at a time, that of the agent.
-class event_recorder final : public event_handler, public metric_handler {
+class ELASTIC_EXPORT event_recorder final : public event_handler, public metric_handler {
  public:
   /// In the order in which they happened.
   std::vector<event> events;
@@ -16079,7 +16181,7 @@ namespace elastic::testing {
 /// Its loggers share the lines with it, and may outlive it.
 ///
 /// Thread-safety: any thread.
-class log_recorder final : public log_handler {
+class ELASTIC_EXPORT log_recorder final : public log_handler {
  public:
   ELASTIC_DECL log_recorder();
   log_recorder(const log_recorder&) = delete;
@@ -16122,7 +16224,7 @@ namespace elastic::testing {
 /// clock does not wait for the outside world (sockets, processes) unless `heed_world` was called.
 ///
 /// The context must live longer than the clock. Thread-safety: one thread.
-class manual_clock final : public time_source {
+class ELASTIC_EXPORT manual_clock final : public time_source {
  public:
   ELASTIC_DECL explicit manual_clock(asio::io_context& context);
   manual_clock(const manual_clock&) = delete;
@@ -16204,7 +16306,7 @@ namespace elastic::testing {
 /// `console_err`.
 ///
 /// Thread-safety: one strand at a time, that of the agent.
-class output_recorder final : public output_sink {
+class ELASTIC_EXPORT output_recorder final : public output_sink {
  public:
   std::string text;
 
@@ -16227,7 +16329,7 @@ namespace elastic::testing {
 ///     launcher->started.at(1)->end(exit_status::signalled(SIGSEGV));
 ///
 /// Thread-safety: one strand at a time, the one on which it launches; also for the processes.
-class scripted_launcher final : public process_launcher {
+class ELASTIC_EXPORT scripted_launcher final : public process_launcher {
  public:
   /// A process of the test. It runs until the test or a signal ends it.
   class process : public std::enable_shared_from_this<process> {
@@ -16340,7 +16442,7 @@ namespace elastic::testing {
 ///     network.part(1);  // node 1 reaches nothing until mend(1)
 ///
 /// It must outlive its stores and keys. Thread-safety: one thread.
-class simulated_network {
+class ELASTIC_EXPORT simulated_network {
  public:
   /// @param seed      decides how long each request takes, and which answers are lost
   /// @param patience  how long a request waits for a connection before it fails with
@@ -16770,7 +16872,7 @@ ELASTIC_DECL logger::logger(std::shared_ptr<log_handler> handler, log_level thre
 
 ELASTIC_DECL void logger::write(log_level level, fmt::string_view text,
                                 fmt::format_args arguments) const {
-  if (!enabled(level)) return;
+  if (!is_enabled(level)) return;
   const std::string line = fmt::vformat(text, arguments);
   const std::lock_guard lock(handler_->mutex_);
   handler_->write(level, line);
@@ -16811,7 +16913,11 @@ ELASTIC_DECL environment_map environment_from(const std::vector<std::string>& en
 ELASTIC_DECL std::vector<std::string> environment_entries(const environment_map& variables) {
   std::vector<std::string> entries;
   entries.reserve(variables.size());
-  for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
+  for (const auto& [name, value] : variables) {
+    std::string& entry = entries.emplace_back();
+    entry.reserve(name.size() + 1 + value.size());
+    entry.append(name).append("=").append(value);
+  }
   return entries;
 }
 
@@ -17056,6 +17162,54 @@ ELASTIC_DECL std::string processor_set::text() const {
 
 #endif
 
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
+
+// ---- elastic/base/impl/error.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+class error_category_type final : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "elastic"; }
+  std::string message(int value) const override {
+    switch (static_cast<errc>(value)) {
+      case errc::invalid_argument: return "invalid argument";
+      case errc::timed_out: return "timed out";
+      case errc::connection_failed: return "connection failed";
+      case errc::protocol_violation: return "protocol violation";
+      case errc::program_not_found: return "program not found";
+      case errc::program_not_executable: return "program not executable";
+      case errc::start_failed: return "start failed";
+      case errc::rendezvous_closed: return "rendezvous closed";
+      case errc::rendezvous_timeout: return "rendezvous timed out";
+      case errc::rendezvous_state: return "rendezvous state not understood";
+      case errc::file_access: return "file access failed";
+      case errc::address_in_use: return "address in use";
+      case errc::stopped: return "stopped";
+      case errc::store_value: return "unexpected value in the store";
+      case errc::not_supported: return "not supported by the other side";
+      case errc::rendezvous_finished: return "rendezvous finished";
+      case errc::process_stuck: return "process stuck";
+    }
+    return "unknown error";
+  }
+};
+
+}  // namespace detail
+
+ELASTIC_DECL const std::error_category& error_category() noexcept {
+  static const detail::error_category_type category;
+  return category;
+}
+
+ELASTIC_DECL const char* error::what() const noexcept { return sentence_.c_str(); }
+
+}  // namespace elastic
+
+#endif
+
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2
 
 // ---- elastic/rendezvous/impl/rendezvous_handler.ipp ----
@@ -17115,6 +17269,8 @@ ELASTIC_DECL void agent_part::prepared() {}
 
 ELASTIC_DECL task<void> agent_part::beside_workers(bool) { co_return; }
 
+ELASTIC_DECL task<void> agent_part::beside_exit_barrier() { co_return; }
+
 ELASTIC_DECL task<std::optional<job_command::outcome>> agent_part::carry_out(job_command) {
   co_return std::nullopt;
 }
@@ -17168,7 +17324,8 @@ ELASTIC_DECL void add_part(agent_services& services, std::string name,
            [shared = std::move(shared)](const agent_part::context&) { return shared; });
 }
 
-ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand) {
+ELASTIC_DECL agent_services complete_services(agent_services services,
+                                              const asio::any_io_executor& strand) {
   if (!services.time) services.time = detail::new_shared<system_time>();
   if (!services.journal) {
     job_journal::options options;
@@ -17632,7 +17789,7 @@ ELASTIC_DECL std::string report_failure(const run_result::failure& failure, std:
   std::string exit = fmt::format("{} (pid: {})", failure.status.as_python(), failure.pid);
   if (const auto number = failure.status.signal()) {
     exit += fmt::format(" ({}{})", signal_name(*number),
-                        failure.status.core_dumped() ? ", core dumped" : "");
+                        failure.status.has_dumped_core() ? ", core dumped" : "");
   } else if (failure.status == exit_status::guard_lost()) {
     exit += fmt::format(" ({})", failure.status.text());
   } else if (!failure.status.code()) {
@@ -17793,7 +17950,7 @@ inline nlohmann::ordered_json end_json(const exit_status& status) {
   if (const auto number = status.signal()) {
     end["signal"] = *number;
     end["signal_name"] = signal_name(*number);
-    end["core_dumped"] = status.core_dumped();
+    end["core_dumped"] = status.has_dumped_core();
   }
   return end;
 }
@@ -17860,6 +18017,12 @@ ELASTIC_DECL std::string failure_report_json(const run_result& result) {
 
 namespace elastic::detail {
 
+ELASTIC_DECL asio::any_io_executor new_strand(const asio::any_io_executor& executor) {
+  const auto* const own = executor.target<asio::io_context::executor_type>();
+  if (own) return asio::make_strand(*own);
+  return asio::make_strand(executor);
+}
+
 ELASTIC_DECL void post_work(const asio::any_io_executor& executor, executor_work work) {
   asio::post(executor, std::move(work));
 }
@@ -17879,8 +18042,7 @@ ELASTIC_DECL void dispatch_work(const asio::strand<asio::any_io_executor>& stran
 
 ELASTIC_DECL void start_task(const asio::any_io_executor& executor, task<void> work,
                              end_handler on_end, asio::cancellation_slot slot) {
-  asio::co_spawn(executor, std::move(work),
-                 asio::bind_cancellation_slot(slot, std::move(on_end)));
+  asio::co_spawn(executor, std::move(work), asio::bind_cancellation_slot(slot, std::move(on_end)));
 }
 
 ELASTIC_DECL task<void> run_on(const asio::any_io_executor& executor, task<void> work,
@@ -18010,10 +18172,13 @@ class request_inbox : public std::enable_shared_from_this<request_inbox> {
   /// strand, whose context may then end.
   ELASTIC_DECL void close();
 
+  /// From any thread: how many requests the strand has not taken yet.
+  ELASTIC_DECL std::size_t waiting() const;
+
  private:
   ELASTIC_DECL void deliver();
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::deque<agent_request> waiting_;
   bool closed_ = false;
   std::optional<asio::any_io_executor> strand_;
@@ -18675,7 +18840,7 @@ inline void check_plain(const worker_spec& spec) {
                           liveness.heartbeat_timeout > duration::zero() ||
                           liveness.learn_timeouts > 0;
   const std::pair<bool, std::string_view> needs[] = {
-      {spec.on_failure == on_failure::replace, "on_failure"},
+      {spec.on_failure == failure_policy::replace, "on_failure"},
       {is_watched, "liveness"},
       {spec.preempt_grace > duration::zero(), "preempt_grace"}};
   for (const auto& [is_set, field] : needs) {
@@ -18758,10 +18923,11 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
   validate(spec.restart);
   demand(spec.rejoin_timeout > duration::zero(), "rejoin_timeout must be over 0");
-  demand(spec.on_failure == on_failure::restart || !spec.virtual_local_rank,
+  demand(spec.on_failure == failure_policy::restart || !spec.virtual_local_rank,
          "on_failure replace and virtual_local_rank exclude each other: workers of the same local "
          "rank cannot be told apart on the control channel");
-  demand(spec.on_failure == on_failure::restart || changing_bytes <= limits::control_value_bytes,
+  const bool restarts = spec.on_failure == failure_policy::restart;
+  demand(restarts || changing_bytes <= limits::control_value_bytes,
          fmt::format("env: the variables with ${{rank}} or other values of an epoch have {} bytes; "
                      "workers that stay can be told of up to {} (on_failure replace)",
                      changing_bytes, limits::control_value_bytes));
@@ -18938,6 +19104,8 @@ class agent_journal {
   ELASTIC_DECL void note_start(std::string run_id, std::string backend);
   ELASTIC_DECL void note_end(worker_state state, std::string reason, time_point began);
   ELASTIC_DECL void note_stop_request(std::string reason, int signal);
+  /// Notes that workers have not come to `init_process_group`.
+  ELASTIC_DECL void note_missing(std::string sentence);
   ELASTIC_DECL void note_fault(const worker_group::worker& victim, int signal, std::string reason);
 
   // ---- attempts ---------------------------------------------------------------------------------
@@ -19584,6 +19752,9 @@ class worker_run {
   /// request kills the workers, which ends the wait.
   ELASTIC_DECL task<void> save_before_stop();
 
+  /// The workers that outlive an attempt.
+  const survivors& kept_workers() const { return internals::survivors_of(group_); }
+
   ELASTIC_DECL run_result make_result(worker_state state, std::string reason) const;
   /// The result of a run that ended by the request to stop it.
   ELASTIC_DECL run_result stopped_result() const;
@@ -19854,6 +20025,271 @@ task<Result> serve_inbox(asio::any_io_executor strand, inbox_reader requests,
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
 
+// ---- elastic/base/detail/seconds_text.hpp ----
+
+namespace elastic::detail {
+
+/// A span of time for people: "12.0 s".
+inline std::string seconds_text(duration span) {
+  return fmt::format("{:.1f} s", std::chrono::duration<double>(span).count());
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 3
+
+// ---- elastic/agent/detail/run/run_activity.hpp ----
+
+namespace elastic::detail {
+
+/// The steps of a run, by the event that begins each. Other events begin none.
+inline constexpr auto run_steps = std::to_array<std::pair<job_event::type, std::string_view>>({
+    {job_event::type::agent_started, "beginning"},
+    {job_event::type::rendezvous_started, "joining a round"},
+    {job_event::type::round_joined, "preparing the workers"},
+    {job_event::type::workers_starting, "starting the workers"},
+    {job_event::type::workers_started, "the workers run"},
+    {job_event::type::workers_judged, "the outcome of the workers is known"},
+    {job_event::type::round_ended, "the round has ended"},
+    {job_event::type::restart_decided, "restarting"},
+    {job_event::type::failure_decided, "giving up"},
+    {job_event::type::job_paused, "paused"},
+    {job_event::type::job_resumed, "resuming"},
+    {job_event::type::workers_stopping, "stopping the workers"},
+    {job_event::type::workers_stopped, "the workers are stopped"},
+    {job_event::type::exit_barrier_started, "waiting for the other nodes at the exit barrier"},
+    {job_event::type::exit_barrier_ended, "leaving the job"},
+    {job_event::type::agent_ended, "closing files and guests"},
+});
+
+/// The activity of a run of an agent, its workers, and since when, as the events of its journal
+/// tell it. A plain value without clocks.
+class run_activity {
+ public:
+  void take(const job_event& event, time_point now);
+
+  /// The run has returned.
+  void end() { begin("ended", {}); }
+
+  /// Several lines for people, each with its line end.
+  /// @param meeting  how many nodes meet and where; empty: it is not said
+  std::string text(time_point now, std::string_view meeting = {}) const;
+
+ private:
+  struct worker {
+    std::int64_t rank = 0;
+    std::int64_t pid = 0;
+    time_point since;
+    /// How it ended, or why it is hung; empty: it runs.
+    std::string state = {};
+    bool has_ended = false;
+  };
+  struct sent_signal {
+    std::int64_t number = 0;
+    std::string reason = {};
+    std::optional<double> grace = {};
+    time_point since;
+  };
+
+  void begin(std::string_view step, time_point now);
+  void start_workers(const job_event& event, time_point now);
+  void replace_worker(const job_event& event, time_point now);
+  void change_worker(const job_event& event, std::string state, time_point now);
+  static std::string end_of(const job_event& event);
+  std::string text_of(const worker& entry, time_point now) const;
+
+  std::string_view step_ = "not begun";
+  std::string reason_;
+  /// The start of the step; zero: none was told.
+  time_point since_{};
+  bool is_joining_ = false;
+  std::int64_t round_ = -1;
+  std::int64_t group_rank_ = 0;
+  std::int64_t nodes_ = 0;
+  std::int64_t restarts_ = 0;
+  std::int64_t max_restarts_ = 0;
+  std::optional<sent_signal> request_;
+  /// Sent to the workers that have not ended.
+  std::optional<sent_signal> stop_;
+  std::vector<worker> workers_;
+};
+
+/// Follows the journal of a run for `dump`, even while the strand of the run does not answer.
+///
+/// Thread-safety: any thread.
+class run_monitor final : public journal_sink {
+ public:
+  /// @param meeting  as for `run_activity::text`
+  explicit run_monitor(std::string meeting = {}) : meeting_(std::move(meeting)) {}
+
+  void begin(std::shared_ptr<time_source> time) {
+    const std::lock_guard lock(mutex_);
+    time_ = std::move(time);
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    activity_.end();
+  }
+  void take(const journal_record& record) override {
+    const std::lock_guard lock(mutex_);
+    activity_.take(record.event, time_->now());
+  }
+
+  /// @param type     what the run belongs to
+  /// @param waiting  how many requests the run has not taken
+  std::string text(std::string_view type, std::size_t waiting) const {
+    const std::lock_guard lock(mutex_);
+    const time_point now = time_ ? time_->now() : time_point();
+    std::string text = fmt::format("{}: {}", type, activity_.text(now, meeting_));
+    if (waiting > 0) text += fmt::format("  requests that its strand has not taken: {}\n", waiting);
+    return text;
+  }
+
+ private:
+  const std::string meeting_;
+  mutable std::mutex mutex_;
+  /// Null: the run has not begun.
+  std::shared_ptr<time_source> time_;
+  run_activity activity_;
+};
+
+/// Lets a monitor follow the journal of a run until the run returns.
+class monitor_scope {
+ public:
+  monitor_scope(std::shared_ptr<job_journal> journal, std::shared_ptr<time_source> time,
+                std::shared_ptr<run_monitor> monitor)
+      : journal_(std::move(journal)), monitor_(std::move(monitor)) {
+    monitor_->begin(std::move(time));
+    journal_->add(monitor_);
+  }
+  ~monitor_scope() {
+    journal_->remove(monitor_);
+    monitor_->end();
+  }
+  monitor_scope(const monitor_scope&) = delete;
+  monitor_scope& operator=(const monitor_scope&) = delete;
+
+ private:
+  const std::shared_ptr<job_journal> journal_;
+  const std::shared_ptr<run_monitor> monitor_;
+};
+
+inline void run_activity::take(const job_event& event, time_point now) {
+  using type = job_event::type;
+  // The journal may have records of an earlier run.
+  if (event.kind == type::agent_started) *this = run_activity();
+  if (event.round) round_ = *event.round;
+  restarts_ = event.restarts.value_or(restarts_);
+  max_restarts_ = event.max_restarts.value_or(max_restarts_);
+  for (const auto& [kind, step] : run_steps) {
+    if (kind != event.kind) continue;
+    begin(step, now);
+    reason_ = event.state;
+    if (!event.state.empty() && !event.reason.empty()) reason_ += ": ";
+    reason_ += event.reason;
+    is_joining_ = kind == type::rendezvous_started;
+  }
+  switch (event.kind) {
+    case type::round_joined:
+      group_rank_ = event.group_rank.value_or(0);
+      nodes_ = event.group_world_size.value_or(0);
+      break;
+    case type::workers_started: start_workers(event, now); break;
+    case type::ranks_replaced: replace_worker(event, now); break;
+    case type::worker_hung: change_worker(event, "hung: " + event.reason, now); break;
+    case type::worker_ended: change_worker(event, end_of(event), now); break;
+    case type::stop_requested:
+      request_ = sent_signal{event.signal.value_or(0), event.reason, {}, now};
+      break;
+    case type::workers_stopping:
+      stop_ = sent_signal{event.signal.value_or(0), {}, event.allowed, now};
+      break;
+    case type::workers_stopped:
+      stop_.reset();
+      for (worker& each : workers_) {
+        if (!each.has_ended) each = {each.rank, each.pid, now, "stopped", true};
+      }
+      break;
+    default: break;
+  }
+}
+
+inline void run_activity::begin(std::string_view step, time_point now) {
+  step_ = step;
+  reason_.clear();
+  since_ = now;
+  is_joining_ = false;
+}
+
+inline void run_activity::start_workers(const job_event& event, time_point now) {
+  stop_.reset();
+  workers_.clear();
+  for (std::size_t place = 0; place < event.pids.size(); ++place) {
+    const auto rank = event.base_rank.value_or(0) + static_cast<std::int64_t>(place);
+    workers_.push_back({rank, event.pids[place], now});
+  }
+}
+
+/// A replica restarts alone, while the others run.
+inline void run_activity::replace_worker(const job_event& event, time_point now) {
+  if (!event.pid) return;
+  for (worker& each : workers_) {
+    if (each.rank == event.rank) each = {each.rank, *event.pid, now};
+  }
+  begin("the workers run", now);
+}
+
+inline void run_activity::change_worker(const job_event& event, std::string state, time_point now) {
+  for (worker& each : workers_) {
+    if (each.pid != event.pid) continue;
+    each = {each.rank, each.pid, now, state, event.kind == job_event::type::worker_ended};
+  }
+}
+
+inline std::string run_activity::end_of(const job_event& event) {
+  if (event.exit_code) return exit_status::exited(static_cast<int>(*event.exit_code)).text();
+  if (event.signal) return exit_status::signalled(static_cast<int>(*event.signal)).text();
+  return exit_status::unknown().text();
+}
+
+inline std::string run_activity::text(time_point now, std::string_view meeting) const {
+  std::string text(step_);
+  if (!reason_.empty()) text += fmt::format(" ({})", reason_);
+  text += since_ == time_point() ? "\n" : fmt::format(" for {}\n", seconds_text(now - since_));
+  if (is_joining_ && !meeting.empty()) text += fmt::format("  {}\n", meeting);
+  if (round_ >= 0) {
+    text += fmt::format("  round {}, node {} of {}; restarts: {} of {}\n", round_, group_rank_,
+                        nodes_, restarts_, max_restarts_);
+  }
+  if (request_) {
+    text +=
+        fmt::format("  asked to stop {} ago, with {}: {}\n", seconds_text(now - request_->since),
+                    signal_name(static_cast<int>(request_->number)), request_->reason);
+  }
+  for (const worker& each : workers_) text += text_of(each, now);
+  return text;
+}
+
+inline std::string run_activity::text_of(const worker& entry, time_point now) const {
+  std::string text =
+      fmt::format("  rank {}, pid {}: {} for {}", entry.rank, entry.pid,
+                  entry.state.empty() ? "runs" : entry.state, seconds_text(now - entry.since));
+  if (stop_ && !entry.has_ended) {
+    text += fmt::format(", {} {} ago", signal_name(static_cast<int>(stop_->number)),
+                        seconds_text(now - stop_->since));
+    if (stop_->grace) text += fmt::format(" with {:.1f} s until SIGKILL", *stop_->grace);
+  }
+  return text + '\n';
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
+
 // ---- elastic/base/detail/shielded_run.hpp ----
 
 namespace elastic::detail {
@@ -19887,16 +20323,20 @@ task<T> run_shielded(asio::any_io_executor executor, task<T> work,
 
 // ---- elastic/agent/impl/local_agent.ipp ----
 
+#include <ostream>
+
 namespace elastic {
 
 namespace detail {
 
 /// What an agent leaves to its run, which may outlive it.
 struct pending_agent {
-  pending_agent(local_agent::options settings, const std::shared_ptr<request_inbox>& inbox)
-      : options(std::move(settings)), requests(inbox) {}
+  pending_agent(local_agent::options settings, const std::shared_ptr<request_inbox>& inbox,
+                std::shared_ptr<run_monitor> follower)
+      : options(std::move(settings)), monitor(std::move(follower)), requests(inbox) {}
 
   local_agent::options options;
+  std::shared_ptr<run_monitor> monitor;
   inbox_reader requests;
 };
 
@@ -19904,7 +20344,8 @@ inline task<run_result> serve_agent(agent_part::context context,
                                     std::unique_ptr<pending_agent> pending) {
   const asio::any_io_executor strand = context.strand;
   local_agent::options& options = pending->options;
-  agent_services services = complete(std::move(options.services), strand);
+  agent_services services = complete_services(std::move(options.services), strand);
+  const monitor_scope following(services.journal, services.time, pending->monitor);
   const auto run = new_shared<agent_run>(std::move(context), std::move(options.workers),
                                          std::move(options.rendezvous), std::move(services),
                                          std::move(options.notice), std::move(options.meeting),
@@ -19917,13 +20358,13 @@ inline task<run_result> run_agent_once(std::unique_ptr<pending_agent> pending) {
   if (!pending) throw error(errc::invalid_argument, "an agent runs once");
   const auto is_cancelled = new_shared<bool>(false);
   std::function<void(asio::cancellation_type)> on_cancel =
-      [is_cancelled, stop = stop_by_cancellation(pending->requests.inbox())](
-          asio::cancellation_type requested) {
+      [is_cancelled,
+       stop = stop_by_cancellation(pending->requests.inbox())](asio::cancellation_type requested) {
         *is_cancelled = true;
         stop(requested);
       };
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const auto strand = asio::make_strand(executor);
+  const asio::any_io_executor strand = new_strand(executor);
   agent_part::context context = part_context(strand, executor, pending->requests.inbox());
   task<run_result> serving = serve_agent(std::move(context), std::move(pending));
   task<run_result> running =
@@ -19938,10 +20379,11 @@ inline task<run_result> run_agent_once(std::unique_ptr<pending_agent> pending) {
 }  // namespace detail
 
 ELASTIC_DECL local_agent::local_agent(options settings)
-    : inbox_(detail::new_shared<detail::request_inbox>()) {
+    : inbox_(detail::new_shared<detail::request_inbox>()),
+      monitor_(detail::new_shared<detail::run_monitor>(settings.meeting)) {
   validate(settings.workers);
   if (!settings.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
-  pending_ = std::make_unique<detail::pending_agent>(std::move(settings), inbox_);
+  pending_ = std::make_unique<detail::pending_agent>(std::move(settings), inbox_, monitor_);
 }
 
 ELASTIC_DECL local_agent::~local_agent() { inbox_->push(detail::stop_by_destructor("agent")); }
@@ -19969,6 +20411,11 @@ ELASTIC_DECL void local_agent::ask(worker_request request) { inbox_->push(reques
 
 ELASTIC_DECL task<job_command::outcome> local_agent::carry_out(job_command command) & {
   return detail::command_by_inbox(std::move(command), inbox_);
+}
+
+ELASTIC_DECL void local_agent::dump(std::ostream& out) const {
+  const std::string text = monitor_->text("agent", inbox_->waiting());
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
 }
 
 }  // namespace elastic
@@ -20055,14 +20502,15 @@ ELASTIC_DECL std::string log_layout::root() const { return root_.string(); }
 ELASTIC_DECL void log_layout::start_attempt(int attempt, int local_world_size) {
   attempt_ = attempt;
   is_given_up_ = false;
-  if (!enabled()) return;
+  if (!is_enabled()) return;
   remove_empty();
   std::error_code ignored;
-  std::filesystem::remove_all(attempt_directory(), ignored);
+  const std::filesystem::path folder = attempt_directory();
+  std::filesystem::remove_all(folder, ignored);
   workers_.clear();
   try {
     for (int rank = 0; rank < local_world_size; ++rank) {
-      workers_.push_back(attempt_directory() / std::to_string(rank));
+      workers_.push_back(folder / std::to_string(rank));
       make(workers_.back());
     }
   } catch (...) {
@@ -20074,7 +20522,7 @@ ELASTIC_DECL void log_layout::start_attempt(int attempt, int local_world_size) {
 ELASTIC_DECL void log_layout::add_worker(int attempt, int local_rank, std::int64_t epoch) {
   attempt_ = attempt;
   is_given_up_ = false;
-  if (!enabled()) return;
+  if (!is_enabled()) return;
   const auto slot = static_cast<std::size_t>(local_rank);
   if (workers_.size() <= slot) workers_.resize(slot + 1);
   remove_if_empty(workers_[slot]);
@@ -20095,7 +20543,7 @@ ELASTIC_DECL void log_layout::go_without_files(int attempt, int local_rank) {
 }
 
 ELASTIC_DECL bool log_layout::lacks_files(int local_rank) const {
-  return enabled() && worker_directory(local_rank).empty();
+  return is_enabled() && directory(local_rank).empty();
 }
 
 ELASTIC_DECL void log_layout::remove_empty() {
@@ -20119,15 +20567,17 @@ ELASTIC_DECL std::string log_layout::hang_file(int local_rank) const {
 }
 
 ELASTIC_DECL std::string log_layout::directory(int local_rank) const {
-  return enabled() ? worker_directory(local_rank).string() : std::string();
+  if (!is_enabled()) return {};
+  const auto slot = static_cast<std::size_t>(local_rank);
+  return slot < workers_.size() ? workers_[slot].string() : worker_directory(local_rank).string();
 }
 
 ELASTIC_DECL std::string log_layout::report_file() const {
-  return enabled() ? (root_ / "report.json").string() : "";
+  return is_enabled() ? (root_ / "report.json").string() : "";
 }
 
 ELASTIC_DECL std::string log_layout::journal_file() const {
-  return enabled() ? (root_ / journal_file_name).string() : "";
+  return is_enabled() ? (root_ / journal_file_name).string() : "";
 }
 
 ELASTIC_DECL std::string log_layout::filtered_stdout_file() const {
@@ -20229,12 +20679,13 @@ ELASTIC_DECL std::filesystem::path log_layout::worker_directory(int local_rank) 
 }
 
 ELASTIC_DECL std::string log_layout::file(int local_rank, const char* name) const {
-  const std::filesystem::path worker = enabled() ? worker_directory(local_rank) : "";
-  return worker.empty() ? std::string() : (worker / name).string();
+  std::string path = directory(local_rank);
+  if (!path.empty()) path.append("/").append(name);
+  return path;
 }
 
 ELASTIC_DECL std::string log_layout::shared_file(const char* name) const {
-  return enabled() ? (attempt_directory() / name).string() : std::string();
+  return is_enabled() ? (attempt_directory() / name).string() : std::string();
 }
 
 }  // namespace elastic
@@ -20807,6 +21258,19 @@ ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool ma
 
 namespace elastic::detail {
 
+/// The version of the copy of the library whose inline variables this one uses. Each plugin of a
+/// program has a copy, but symbols of inline variables are unique in the process if g++ made them,
+/// unless they are hidden: the plugin that was opened first defines them for all.
+inline const char* version_of_variables = version_text;
+
+inline void check_version_of_variables() {
+  if (version_of_variables == std::string_view(version_text)) return;
+  throw error(errc::not_supported,
+              std::string("elastic ") + version_text + " uses variables of elastic " +
+                  version_of_variables + ", which another library of this process contains: " +
+                  "compile what contains them with -fvisibility=hidden");
+}
+
 ELASTIC_DECL waiting_room& waiting_room::of(const asio::any_io_executor& executor) {
   return asio::use_service<waiting_room>(asio::query(executor, asio::execution::context));
 }
@@ -20896,7 +21360,9 @@ struct waiters::start_wait {
 };
 
 ELASTIC_DECL waiters::waiters(asio::any_io_executor executor)
-    : executor_(std::move(executor)), waiting_(new_shared<table>()) {}
+    : executor_(std::move(executor)), waiting_(new_shared<table>()) {
+  check_version_of_variables();
+}
 
 ELASTIC_DECL waiters::~waiters() {
   while (!empty()) wake_first(asio::error::operation_aborted);
@@ -21752,6 +22218,12 @@ ELASTIC_DECL task<void> agent_parts::beside_workers(bool may_restart) {
   return run_all(std::move(works));
 }
 
+ELASTIC_DECL task<void> agent_parts::beside_exit_barrier() {
+  std::vector<task<void>> works;
+  for (const auto& part : parts_) works.push_back(part->beside_exit_barrier());
+  return run_all(std::move(works));
+}
+
 ELASTIC_DECL task<job_command::outcome> agent_parts::carry_out(job_command command) {
   for (const auto& part : parts_) {
     task<std::optional<job_command::outcome>> work = part->carry_out(command);
@@ -22514,6 +22986,7 @@ ELASTIC_DECL task<void> process_slot::drain(std::shared_ptr<time_source> time) {
   if (copied.is_set()) co_return;
   const time_point deadline = time->now() + limits::drain_after_exit;
   draining_ = true;
+  since = time->now();
   if (!hurried_.is_set()) {
     co_await with_deadline(*time, deadline, copied.wait());
   }
@@ -22544,6 +23017,24 @@ ELASTIC_DECL void process_slot::release() {
 ELASTIC_DECL std::vector<std::string> process_slot::tail() const {
   if (err) return err->tail();
   return tail_file.empty() ? tail_ : read_file_tail(tail_file);
+}
+
+ELASTIC_DECL std::string process_slot::text(time_point now) const {
+  const auto& [number, sent] = asked;
+  std::string text = fmt::format("process {} ", pid);
+  if (running()) {
+    text += clearing ? "is being killed for " : "runs for ";
+  } else if (!clearing) {
+    text += "has ended, and waits to be cleared for ";
+  } else {
+    text += draining_ ? "has ended; waits for its output for "
+                      : "has ended; waits for what it left behind for ";
+  }
+  text += seconds_text(now - since);
+  if (number != 0)
+    text += fmt::format("; {} was sent {} ago", signal_name(number), seconds_text(now - sent));
+  if (running() && snapshot) text += fmt::format("; it is {}", snapshot->text());
+  return text;
 }
 
 ELASTIC_DECL void process_slot::stop_waiting() {
@@ -22606,6 +23097,8 @@ ELASTIC_DECL void process_slot::abandon_console() {
 
 // ---- elastic/process/impl/process_set.ipp ----
 
+#include <ostream>
+
 namespace elastic {
 
 ELASTIC_DECL process_set::process_set(asio::any_io_executor strand)
@@ -22631,10 +23124,17 @@ class start_under_way {
  public:
   using signals = std::map<std::size_t, std::vector<int>>;
 
-  start_under_way(signals& noted, std::size_t index) : noted_(noted), index_(index) {
+  using times = std::map<std::size_t, time_point>;
+
+  start_under_way(signals& noted, times& since, std::size_t index, time_point now)
+      : noted_(noted), since_(since), index_(index) {
     noted_[index_];
+    since_[index_] = now;
   }
-  ~start_under_way() { noted_.erase(index_); }
+  ~start_under_way() {
+    noted_.erase(index_);
+    since_.erase(index_);
+  }
   start_under_way(const start_under_way&) = delete;
   start_under_way& operator=(const start_under_way&) = delete;
 
@@ -22644,6 +23144,7 @@ class start_under_way {
 
  private:
   signals& noted_;
+  times& since_;
   std::size_t index_;
 };
 
@@ -22706,6 +23207,21 @@ ELASTIC_DECL std::function<std::vector<std::string>()> process_set::tail_reader(
   return [lines = tail(index)] { return lines; };
 }
 
+ELASTIC_DECL void process_set::dump(std::ostream& out) const {
+  const time_point now = state_->services.time->now();
+  std::string text =
+      fmt::format("process_set: {} running, {} being started\n", running(), starting());
+  for (const auto& [index, since] : state_->starting_since) {
+    text += fmt::format("  slot {}: is being started for {}\n", index,
+                        detail::seconds_text(now - since));
+  }
+  for (const slot_pointer& slot : state_->slots) {
+    if (!slot || slot->is_free() || state_->starting.contains(slot->index)) continue;
+    text += fmt::format("  slot {}: {}\n", slot->index, slot->text(now));
+  }
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
 ELASTIC_DECL process_set::state::state(asio::any_io_executor executor, process_set::services parts)
     : strand(std::move(executor)), services(std::move(parts)), end_noted(strand), progress(strand) {
   if (!services.launcher) services.launcher = detail::new_shared<pidfd_launcher>(strand);
@@ -22724,12 +23240,16 @@ ELASTIC_DECL void process_set::signal_all(state& self, int number) {
 
 ELASTIC_DECL void process_set::ask_all(state& self, int number, detail::stop_step::target whom) {
   using target = detail::stop_step::target;
+  const time_point now = self.services.time->now();
   for (const auto& slot : self.slots) {
     if (!slot || !slot->running()) continue;
     child& process = *slot->process;
     if (whom == target::others) {
       process.signal_others(number);
-    } else if (whom == target::process ? process.signal_process(number) : process.signal(number)) {
+      continue;
+    }
+    slot->asked = {number, now};
+    if (whom == target::process ? process.signal_process(number) : process.signal(number)) {
       slot->was_stopped = true;
     }
   }
@@ -22768,7 +23288,8 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   self->begun.reset();
 
   const services& parts = self->services;
-  const detail::start_under_way under_way(self->starting, index);
+  const detail::start_under_way under_way(self->starting, self->starting_since, index,
+                                          parts.time->now());
   task<detail::opened_stream> opening_out = open(parts, plan.out);
   detail::opened_stream out = co_await std::move(opening_out);
   task<detail::opened_stream> opening_err = open(parts, plan.err);
@@ -22796,6 +23317,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   if (!started) throw error(errc::start_failed, "the process launcher returned no process");
   if (self->abandoned) throw_aborted();
   slot->begin(std::move(started));
+  slot->since = parts.time->now();
   self->slots[index] = slot;
   ++self->running;
   under_way.deliver(*slot->process);
@@ -22821,6 +23343,7 @@ ELASTIC_DECL task<void> process_set::watch(state_pointer self, slot_pointer slot
   if (slot->abandoned) co_return;
   const time_source& time = *self->services.time;
   process_set::process_end end{slot->index, slot->pid, status, time.now(), time.wall_now()};
+  slot->since = end.time;
   end.was_stopped = slot->was_stopped;
   --self->running;
   if (self->running == 0) self->progress.set();
@@ -22945,6 +23468,7 @@ ELASTIC_DECL task<void> process_set::clear_in(state_pointer self, std::size_t in
 ELASTIC_DECL void process_set::begin_clearing(state& self, const slot_pointer& slot) {
   if (std::exchange(slot->clearing, true)) return;
   if (slot->running()) slot->was_stopped = true;
+  slot->since = self.services.time->now();
   slot->run(clear_slot(slot, self.services), slot->cancel_clear,
             [slot](const std::exception_ptr& failure) {
               if (!slot->clear_failure) slot->clear_failure = failure;
@@ -23094,7 +23618,7 @@ ELASTIC_DECL void hang_hooks::state::note(const process_set::process_end& end) {
   changed.set();
   const std::string where =
       entry.output_file.empty() ? "" : fmt::format("; its output: {}", entry.output_file);
-  if (end.status.success()) {
+  if (end.status.is_success()) {
     services.log.info("the hang hook of rank {} has ended{}", entry.rank, where);
   } else if (hurried) {
     services.log.info("the hang hook of rank {} was killed, since the workers are stopped",
@@ -23260,6 +23784,7 @@ ELASTIC_DECL process_spec process_builder::make(const worker_identity& identity,
   process.program = spec_.program;
   const auto slot = static_cast<std::size_t>(identity.local_rank);
   const role_link::port_map ports = roles_ ? roles_->ports(slot) : role_link::port_map();
+  process.arguments.reserve(spec_.arguments.size());
   for (const std::string& argument : spec_.arguments) {
     process.arguments.push_back(substitute_ports(argument, identity.local_rank, ports));
   }
@@ -23307,9 +23832,11 @@ ELASTIC_DECL std::vector<std::string> process_builder::environment(
   }
   if (roles_) variables["ELASTIC_ROLES"] = roles_->file();
   parts_->change_environment(identity, variables);
-  const macro_values macros = macros_of(identity, job);
-  for (const auto& [name, value] : spec_.env) {
-    variables[name] = substitute_macros(value, macros);
+  if (!spec_.env.empty()) {
+    const macro_values macros = macros_of(identity, job);
+    for (const auto& [name, value] : spec_.env) {
+      variables[name] = substitute_macros(value, macros);
+    }
   }
   worker_identity shown = identity;
   if (spec_.virtual_local_rank) {
@@ -24126,7 +24653,7 @@ ELASTIC_DECL job_context make_job_context(const worker_spec& spec, const rendezv
   job.restart_count = restart_count;
   job.max_restarts = spec.max_restarts;
   job.old_nccl_name = round.dialect == rendezvous_round::agent_dialect::gather;
-  if (spec.on_failure == on_failure::replace) job.epoch = round.round;
+  if (spec.on_failure == failure_policy::replace) job.epoch = round.round;
   return job;
 }
 
@@ -24139,7 +24666,7 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal) {
 
 /// The path if it is in the log directory; else empty: whether files elsewhere hang is unknown.
 inline std::string path_in(const log_layout& layout, const std::string& path) {
-  return layout.enabled() && path.starts_with(layout.root()) ? path : std::string();
+  return layout.is_enabled() && path.starts_with(layout.root()) ? path : std::string();
 }
 
 /// The plan without its file: what was to go there is shown.
@@ -24160,7 +24687,8 @@ inline std::size_t descriptors_of(const worker_spec& spec) {
 
 ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spec spec,
                                         const agent_services& services, log_layout& layout)
-    : worker_group(completed(), strand, std::move(spec), complete(services, strand), layout) {}
+    : worker_group(completed(), strand, std::move(spec), complete_services(services, strand),
+                   layout) {}
 
 ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand, worker_spec spec,
                                         const agent_services& services, log_layout& layout)
@@ -24579,14 +25107,17 @@ ELASTIC_DECL void worker_group::kill() {
 ELASTIC_DECL std::vector<const worker_group::worker*> worker_group::failed() const {
   std::vector<const worker_group::worker*> list;
   for (const std::size_t index : attempt_.ended) {
-    if (!attempt_.workers[index].end->status.success()) list.push_back(&attempt_.workers[index]);
+    if (!attempt_.workers[index].end->status.is_success()) list.push_back(&attempt_.workers[index]);
   }
   return list;
 }
 
 ELASTIC_DECL const worker_group::worker* worker_group::first_failed() const {
-  const std::vector<const worker_group::worker*> list = failed();
-  return list.empty() ? nullptr : list.front();
+  for (const std::size_t index : attempt_.ended) {
+    const worker_group::worker& ended = attempt_.workers[index];
+    if (!ended.end->status.is_success()) return &ended;
+  }
+  return nullptr;
 }
 
 ELASTIC_DECL std::optional<run_result::failure> worker_group::first_failure() const {
@@ -24608,7 +25139,7 @@ ELASTIC_DECL std::map<int, std::string> worker_group::return_values() const {
   std::map<int, std::string> values;
   for (std::size_t slot = 0; slot < attempt_.sheets.size(); ++slot) {
     const worker_group::worker& entry = attempt_.workers[slot];
-    if (!entry.end || !entry.end->status.success()) continue;
+    if (!entry.end || !entry.end->status.is_success()) continue;
     take_value(values, entry.identity.rank, attempt_.sheets[slot].answer());
   }
   return values;
@@ -24671,7 +25202,7 @@ ELASTIC_DECL worker_channels::options worker_group::channel_options(
 ELASTIC_DECL detail::survivors_options worker_group::survivor_options(
     const agent_services& services) {
   detail::survivors_options parts;
-  parts.is_on = spec_.on_failure == on_failure::replace;
+  parts.is_on = spec_.on_failure == failure_policy::replace;
   parts.timeout = spec_.rejoin_timeout;
   parts.time = services.time;
   parts.log = services.log;
@@ -24773,7 +25304,7 @@ ELASTIC_DECL agent_part::attempt_worker worker_group::attempt_worker_of(std::siz
   if (!entry.end) return seen;
   seen.end = entry.end->status.text();
   seen.ended_at = entry.end->time;
-  seen.has_succeeded = entry.end->status.success();
+  seen.has_succeeded = entry.end->status.is_success();
   return seen;
 }
 
@@ -24916,7 +25447,7 @@ ELASTIC_DECL std::vector<logs_specs::worker_output> worker_group::plan_outputs(
 
 /// A full disk must not end a job that runs.
 ELASTIC_DECL bool worker_group::may_lack_files(const error& failure) const {
-  return has_run_ && layout_.enabled() && failure.code() == errc::file_access;
+  return has_run_ && layout_.is_enabled() && failure.code() == errc::file_access;
 }
 
 ELASTIC_DECL void worker_group::go_without_files(const std::string& problem, int restart_count,
@@ -25052,12 +25583,12 @@ ELASTIC_DECL void worker_group::note(const process_set::process_end& end) {
   worker_group::worker& entry = attempt_.workers.at(end.index);
   entry.end = end;
   channels_.ended(static_cast<int>(end.index));
-  survivors_.ended(end.index, end.status.success());
+  survivors_.ended(end.index, end.status.is_success());
   if (roles_) roles_->ended(end.index);
   attempt_.ended.push_back(end.index);
   entry.stopped_by_agent = end.was_stopped && attempt_.stop_signal && entry.hung.empty() &&
                            detail::is_due_to_stop(end.status, *attempt_.stop_signal);
-  if (end.status.success()) {
+  if (end.status.is_success()) {
     ++attempt_.succeeded;
   } else if (!end.was_stopped && !on_replica_end_) {
     attempt_.has_failure = true;
@@ -25103,7 +25634,7 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
   if (kind == job_event::type::worker_ended) {
     if (const auto code = entry.end->status.code()) event.exit_code = *code;
     if (const auto signal = entry.end->status.signal()) event.signal = *signal;
-    event.state = entry.end->status.success() ? "succeeded" : "failed";
+    event.state = entry.end->status.is_success() ? "succeeded" : "failed";
   }
   if (kind == job_event::type::worker_suspected) event.state = to_string(suspicion);
   journal_->record(std::move(event));
@@ -25117,7 +25648,7 @@ ELASTIC_DECL void worker_group::note_hung_in_journal(const worker_group::worker&
 ELASTIC_DECL void worker_group::note_end_in_journal(const worker_group::worker& entry) {
   if (entry.stopped_by_agent) return;
   const exit_status& status = entry.end->status;
-  std::string reason = status.success() ? std::string() : status.text();
+  std::string reason = status.is_success() ? std::string() : status.text();
   if (entry.out_of_memory) reason += ", while the kernel killed processes because memory ran out";
   if (!entry.hung.empty()) reason += ", hung: " + entry.hung;
   note_in_journal(job_event::type::worker_ended, entry, std::move(reason));
@@ -25225,7 +25756,7 @@ ELASTIC_DECL detail::worker_leftovers::source worker_group::source_of(
   const attempt::output_files& files = attempt_.files.at(slot);
   source.log_file = files.err.empty() ? files.out : files.err;
   source.read_tail = processes_.tail_reader(slot);
-  source.core_dumped = failed.end->status.core_dumped();
+  source.core_dumped = failed.end->status.has_dumped_core();
   source.since = std::chrono::system_clock::to_time_t(attempt_.started);
   return source;
 }
@@ -25234,7 +25765,7 @@ ELASTIC_DECL task<void> worker_group::read_leftovers() {
   std::vector<detail::worker_leftovers::source> failed;
   for (const std::size_t slot : attempt_.ended) {
     const worker_group::worker& each = attempt_.workers[slot];
-    if (!each.end->status.success()) failed.push_back(source_of(each));
+    if (!each.end->status.is_success()) failed.push_back(source_of(each));
   }
   return leftovers_.read_ahead(std::move(failed));
 }
@@ -26243,19 +26774,20 @@ class job_tracker final : public journal_sink {
  public:
   void take(const journal_record& record) override {
     const std::lock_guard lock(mutex_);
-    const auto next = new_shared<job::snapshot>(*current_);
-    next->apply(record.event);
-    current_ = next;
+    state_.apply(record.event);
+    current_ = nullptr;
   }
   std::shared_ptr<const job::snapshot> view() const {
     const std::lock_guard lock(mutex_);
+    if (!current_) current_ = new_shared<job::snapshot>(state_);
     return current_;
   }
 
  private:
   mutable std::mutex mutex_;
-  /// Immutable: each change replaces it by a new snapshot.
-  std::shared_ptr<const job::snapshot> current_ = new_shared<job::snapshot>();
+  job::snapshot state_;
+  /// A copy of the state for viewers; null: nobody has asked since the last change.
+  mutable std::shared_ptr<const job::snapshot> current_;
 };
 
 }  // namespace detail
@@ -26308,6 +26840,8 @@ ELASTIC_DECL task<run_result> job::run() & {
 }
 
 ELASTIC_DECL std::shared_ptr<const job::snapshot> job::view() const { return tracker_->view(); }
+
+ELASTIC_DECL void job::dump(std::ostream& out) const { agent_->dump(out); }
 
 ELASTIC_DECL void job::stop(stop_request request) { agent_->stop(std::move(request)); }
 
@@ -27883,9 +28417,9 @@ inline bool start_may_hang(const process_spec& spec) {
   }
 }
 
-ELASTIC_DECL task<std::string> find_program_on_thread(process_spec spec) {
+ELASTIC_DECL task<std::string> find_program_on_thread(const process_spec& spec) {
   if (!start_may_hang(spec)) co_return find_program(spec);
-  std::function<std::string()> work = [spec = std::move(spec)] {
+  std::function<std::string()> work = [spec] {
     // Only fills the kernel's caches: the start itself reports what is wrong with these paths.
     if (!spec.directory.empty()) (void)::access(spec.directory.c_str(), X_OK);
     const std::string path = find_program(spec);
@@ -28446,7 +28980,7 @@ ELASTIC_DECL void guarded_launcher::note_problem(std::string_view name, std::str
   problems_ += fmt::format("{}: {}", name, problem);
 }
 
-ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(process_spec spec,
+ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(const process_spec& spec,
                                                                  std::string path,
                                                                  started_guard started) {
   asio::posix::stream_descriptor socket(executor_, started.socket.release());
@@ -29999,7 +30533,7 @@ namespace elastic::detail {
 /// was accepted; null: no call. The program simulates a lost network with it.
 /// Thread-safety: any thread may set it; a socket that is opened at the same time may still use the
 /// old value.
-inline std::atomic<void (*)(int fd)> tcp_socket_hook{nullptr};
+inline ELASTIC_EXPORT std::atomic<void (*)(int fd)> tcp_socket_hook{nullptr};
 
 inline void call_socket_hook(int fd) {
   if (void (*const hook)(int) = tcp_socket_hook.load()) hook(fd);
@@ -32117,7 +32651,6 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
                                                           tcp_store_server::options options)
     : strand_(asio::make_strand(executor)),
       options_(std::move(options)),
-      scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
       is_open_(strand_),
       has_newcomers_(strand_),
       disconnected_(strand_),
@@ -32333,6 +32866,7 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
     return nullptr;
   }
   peer.non_blocking(true, failure);
+  if (!scratch_) scratch_ = std::make_unique_for_overwrite<char[]>(scratch_bytes);
   return new_shared<tcp_store_reactor_connection>(
       std::move(peer), std::span<char>(scratch_.get(), scratch_bytes), engine_, extras.bounds,
       extras.legacy_dialect, accounts_, std::move(on_gone));
@@ -32933,7 +33467,11 @@ class json_object {
     return *this;
   }
 
-  std::string text() const { return text_ + '}'; }
+  std::string text() const& { return text_ + '}'; }
+  std::string text() && {
+    text_ += '}';
+    return std::move(text_);
+  }
 
  private:
   void begin(std::string_view name) {
@@ -33231,7 +33769,7 @@ ELASTIC_DECL journal_record read_journal_record(const json_fields& fields) {
 ELASTIC_DECL std::string to_json_line(const journal_record& record) {
   detail::json_object line;
   detail::write_record(line, record);
-  return line.text();
+  return std::move(line).text();
 }
 
 ELASTIC_DECL journal_record parse_journal_line(std::string_view line) {
@@ -34946,6 +35484,7 @@ struct worker_signs {
   };
 
   int rank = 0;
+  /// Negative: it ran on another node.
   int local_rank = 0;
   pid_t pid = 0;
   /// Empty while it runs.
@@ -34984,6 +35523,23 @@ ELASTIC_DECL std::string uncaught_exception(const std::vector<std::string>& line
 /// Result: empty if there is none, it is not complete, not a regular file or too large.
 ELASTIC_DECL std::string reported_exception(const std::string& error_file, wall_time since);
 
+/// What one look at the workers of a node reads.
+struct worker_look {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  worker_look() = default;
+
+  /// Those of all workers; a look adds the activity of workers that run.
+  std::vector<worker_signs> signs;
+  /// By local rank: error files, which a look replaces by the exceptions in them.
+  std::map<int, std::string> errors;
+};
+
+/// Takes a look, on a separate thread.
+///
+/// @param since  older error files do not count
+/// Errors: none. Cancellation: all types.
+ELASTIC_DECL task<worker_look> look_at_workers(worker_look asked, wall_time since);
+
 }  // namespace elastic::detail
 
 // ---- elastic/diagnosis/detail/notice_judge.hpp ----
@@ -34995,6 +35551,9 @@ struct notice {
   /// One printable line, and what it may mean, if nobody knows where the workers are.
   std::string line;
   std::string guess = {};
+  /// The ranks that cannot go on, the most important first, and why: a `job_event::state`.
+  std::vector<int> ranks = {};
+  std::string_view state = {};
   /// The local ranks of workers of which the end of the line says where they are.
   std::vector<int> places = {};
   /// The worker to end, and why; empty: none. There is no line then.
@@ -35072,7 +35631,8 @@ namespace elastic::detail {
 
 /// Says which workers of this node cannot go on, and ends those that have failed and do not end.
 /// Sleeps until a worker gives a sign: it ends, writes its error file, or shows an exception on
-/// stderr. Then it takes the signs of all workers, as often as the `notice_judge` wants them.
+/// stderr, or another node tells of ends. Then it takes the signs of all workers, as often as the
+/// `notice_judge` wants them.
 ///
 /// Thread-safety: the agent's strand.
 class notice_watch {
@@ -35081,14 +35641,19 @@ class notice_watch {
   /// for each of which that is known.
   using place_finder = std::function<task<std::vector<std::string>>(std::vector<int>)>;
 
+  using reader = std::function<task<worker_look>(worker_look, wall_time)>;
+
   /// @param agent   must outlive this object
   /// @param places  empty: nobody knows
   ELASTIC_DECL notice_watch(const job_diagnosis& terms, const agent_part::context& agent,
-                            place_finder places);
+                            place_finder places, reader read = look_at_workers);
 
   ELASTIC_DECL void progressed(const worker_progress& made);
   /// A worker has ended.
   void ended() { evidence_.set(); }
+  /// Workers of another node have ended with success, the last one at that time. Of several nodes
+  /// that tell so, the first one counts.
+  ELASTIC_DECL void ended_elsewhere(const std::vector<int>& ranks, time_point at);
   /// The stderr or the error file of a worker may have an exception.
   ELASTIC_DECL void failing();
 
@@ -35115,6 +35680,7 @@ class notice_watch {
   std::string node_;
   const agent_part::context& agent_;
   place_finder places_;
+  reader read_;
   event_flag evidence_;
   bool is_urgent_ = false;
   bool is_disturbed_ = false;
@@ -35125,6 +35691,7 @@ class notice_watch {
   std::map<int, worker_signs::exception> recorded_;
   std::map<int, worker_signs::exception> printed_;
   std::set<int> unread_;
+  std::vector<worker_signs> elsewhere_;
 };
 
 }  // namespace elastic::detail
@@ -35149,23 +35716,28 @@ class round_inspection {
     last_words,
     /// Treat a rank as hung, if it runs on the node.
     end_rank,
+    /// Workers of the asker have ended with success: nobody answers.
+    ended,
   };
   struct request {
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
     request() = default;
 
     question what = question::digests;
-    /// For end_rank: the rank, and the reason as one line.
+    /// For end_rank: the rank, and the reason as one line. For ended: what only the caller knows.
     int rank = -1;
     std::string reason = {};
   };
-  /// Inspects the workers of this node. Result: the answer, in a format that only the caller knows.
+  /// Inspects the workers of this node. Result: the answer, in a format that only the caller knows;
+  /// empty: there is none.
   using inspector = std::function<task<std::string>(request)>;
 
+  /// @param is_open  false: this node inspects its own workers only; it asks and answers no other
+  ///                 node, but tells them of ends
   ELASTIC_DECL round_inspection(const rendezvous_round& round, std::shared_ptr<time_source> time,
-                                logger log, inspector inspect);
+                                logger log, inspector inspect, bool is_open = true);
 
-  /// Answers the questions of all nodes, including this one.
+  /// Answers the questions of all nodes, including this one: those that it has not answered yet.
   ///
   /// Errors: none; without the store it answers nothing. It ends only by cancellation.
   /// Cancellation: all types.
@@ -35177,11 +35749,18 @@ class round_inspection {
   /// Errors: none. Cancellation: all types.
   ELASTIC_DECL task<std::vector<std::optional<std::string>>> ask(request asked);
 
+  /// Tells every other node, unless one of them has told of that kind in this round before.
+  ///
+  /// Result: whether this node is the first to tell; true without other nodes or the store.
+  /// Errors: none. Cancellation: all types.
+  ELASTIC_DECL task<bool> tell_first(request told);
+
   int group_rank() const { return group_rank_; }
   int nodes() const { return nodes_; }
 
  private:
   ELASTIC_DECL task<void> answer_next(std::int64_t number);
+  ELASTIC_DECL static task<std::int64_t> put(std::shared_ptr<store> agents, std::string text);
   ELASTIC_DECL task<void> ask_others(request asked, time_point deadline,
                                      std::vector<std::optional<std::string>>& answers);
   ELASTIC_DECL task<std::optional<std::string>> take_answer(std::string key, time_point deadline);
@@ -35193,6 +35772,9 @@ class round_inspection {
   std::shared_ptr<time_source> time_;
   logger log_;
   inspector inspect_;
+  bool is_open_;
+  /// The number of the next question to answer.
+  std::int64_t next_ = 1;
 };
 
 }  // namespace elastic::detail
@@ -35242,12 +35824,51 @@ inline bool stall_history::add(const stall_verdict& verdict) {
 
 }  // namespace elastic::detail
 
+// ---- elastic/diagnosis/detail/stall_judge.hpp ----
+
+namespace elastic::detail {
+
+/// The parameters of `judge_stall`.
+struct stall_judge_options {
+  /// A rank counts as waiting once it has been in an operation for this long. Must exceed the time
+  /// that collecting evidence takes, since the evidence of two ranks is not from the same moment.
+  duration least_wait = std::chrono::seconds(3);
+};
+
+/// Names the ranks that hold up a stalled job. Pure; 10,000 ranks take about 20 ms.
+///
+/// A rank holds up others if they wait in an operation of a group that it has not entered, and if
+/// it does not itself wait for a rank that has not entered another operation. Sequence numbers of
+/// different groups are not comparable. A rank whose groups or evidence are unknown makes the
+/// verdict less certain, and is blamed only on known facts. docs/design/diagnosis.md has the rules.
+///
+/// @param evidence  one entry for each rank whose agent answered, including ranks whose process
+///                  did not
+ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidence,
+                                       const stall_judge_options& options = {});
+
+/// Whom to end so that a stalled job can begin anew.
+struct stall_remedy {
+  /// -1: nobody, since nobody is certainly to blame.
+  int rank = -1;
+  /// A sentence that begins with the rank's name.
+  std::string reason = {};
+};
+
+/// The first rank that is certainly to blame. One whose process has ended cannot be ended again: a
+/// rank that waits stands for it.
+ELASTIC_DECL stall_remedy remedy_for(const stall_verdict& verdict,
+                                     const std::vector<rank_evidence>& evidence);
+
+}  // namespace elastic::detail
+
 // ---- elastic/diagnosis/detail/diagnosis_part.hpp ----
 
 namespace elastic::detail {
 
 /// Inspects the workers of an agent, and says which of them cannot go on. On the node of group rank
-/// 0 it detects stalls of the job.
+/// 0 it detects stalls of the job. On the node of which a worker is the first to end, it finds out
+/// whether others wait for it.
 class diagnosis_part final : public agent_part {
  public:
   ELASTIC_DECL diagnosis_part(job_diagnosis terms, agent_part::context agent);
@@ -35257,9 +35878,10 @@ class diagnosis_part final : public agent_part {
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
   ELASTIC_DECL void progressed(const worker_progress& made) override;
-  void ended(const attempt_worker&) override { notices_.ended(); }
+  ELASTIC_DECL void ended(const attempt_worker& worker) override;
   void failing(int) override { notices_.failing(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
+  ELASTIC_DECL task<void> beside_exit_barrier() override;
   ELASTIC_DECL task<std::optional<job_command::outcome>> carry_out(job_command command) override;
   bool wants_last_look() const override { return terms_.opens_workers && context_.has_world; }
   ELASTIC_DECL task<std::string> last_look() override;
@@ -35274,6 +35896,15 @@ class diagnosis_part final : public agent_part {
     std::vector<inspected_rank> ranks;
     std::vector<worker_inspection> found;
   };
+  /// What the answers of all nodes show.
+  struct finding {
+    finding() = default;
+
+    stall_verdict verdict;
+    stall_remedy remedy;
+    /// How many nodes have not answered.
+    std::ptrdiff_t silent = 0;
+  };
 
   ELASTIC_DECL void enter_round(const rendezvous_round& round);
   ELASTIC_DECL task<std::string> answer(round_inspection::request asked);
@@ -35283,14 +35914,18 @@ class diagnosis_part final : public agent_part {
   ELASTIC_DECL task<std::vector<std::string>> find_places(std::vector<int> local_ranks);
   ELASTIC_DECL task<void> keep_recorders(std::vector<worker_inspection> found, time_point deadline);
   ELASTIC_DECL void end_rank(int rank, const std::string& reason);
-  ELASTIC_DECL task<stall_verdict> judge(question asked);
+  ELASTIC_DECL task<finding> judge(question asked);
+  ELASTIC_DECL task<void> follow_ends();
+  ELASTIC_DECL task<bool> tell_ends();
+  ELASTIC_DECL void note_ends(std::string_view told);
+  ELASTIC_DECL task<bool> look_for_waiting();
   ELASTIC_DECL task<void> watch();
   ELASTIC_DECL task<void> take_look();
   ELASTIC_DECL void end_stall();
   ELASTIC_DECL void note_stall_elsewhere();
   ELASTIC_DECL task<void> judge_again();
   ELASTIC_DECL void report(const stall_verdict& verdict);
-  ELASTIC_DECL task<void> end_first_of(const stall_verdict& verdict);
+  ELASTIC_DECL task<void> apply(stall_remedy remedy);
   ELASTIC_DECL void record(job_event::type kind, const stall_verdict& verdict);
 
   job_diagnosis terms_;
@@ -35309,6 +35944,13 @@ class diagnosis_part final : public agent_part {
   time_point stepped_{};
   /// This node was asked about a stall, and its workers have made no step since.
   bool is_stalled_elsewhere_ = false;
+  /// A worker of this node has ended with success: when, and how long after that to look next
+  /// whether others wait for it. This node looks if it is the first of which a worker has ended;
+  /// empty: that is not known yet.
+  event_flag has_ended_;
+  time_point ended_at_{};
+  duration next_look_{};
+  std::optional<bool> is_first_;
   /// The verdicts on the present stall that were reported.
   stall_history history_;
   /// Workers of this node that are being killed.
@@ -38596,7 +39238,7 @@ namespace elastic::detail {
 /// docs/design/rendezvous.md has the protocol, docs/nodes.md the settings (`--rdzv-conf`).
 ///
 /// Thread-safety: one strand at a time.
-class c10d_rendezvous final : public rendezvous_handler {
+class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
  public:
   using store_watch = std::function<std::shared_ptr<void>(std::shared_ptr<key_value_engine>)>;
 
@@ -41272,7 +41914,7 @@ ELASTIC_DECL int exit_code(const std::exception& failure) {
   }
 }
 
-ELASTIC_DECL bool failed_elsewhere(const run_result& result) {
+ELASTIC_DECL bool has_failed_elsewhere(const run_result& result) {
   return result.state == worker_state::failed &&
          std::all_of(result.failures.begin(), result.failures.end(),
                      [](const run_result::failure& failure) { return failure.stopped_by_agent; });
@@ -41284,7 +41926,7 @@ ELASTIC_DECL std::string closing_words(const std::string& name, const run_result
   if (result.left_as_bad) {
     words =
         fmt::format("\n{} FAILED on this node, which has left the job: {}\n", name, result.reason);
-  } else if (failed_elsewhere(result)) {
+  } else if (has_failed_elsewhere(result)) {
     words = fmt::format("\n{} FAILED, not on this node: {}\n", name, result.reason);
   } else if (result.state == worker_state::failed) {
     words = failure_report(name, result.failures);
@@ -46276,7 +46918,7 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
     // The death may have been an accident, so this tries once more.
     throw error(
         errc::start_failed,
-        end && !end->success()
+        end && !end->is_success()
             ? fmt::format("the probe of '{}' ended by {}", spec.program, end->text())
             : fmt::format("'{}' does not run what PYTHONPATH names before the script",
                           spec.program));
@@ -46524,6 +47166,8 @@ class replica_run final : public worker_run {
 
 // ---- elastic/roles/impl/replica_set.ipp ----
 
+#include <ostream>
+
 namespace elastic {
 
 namespace detail {
@@ -46534,7 +47178,7 @@ inline void check_replicas(const worker_spec& workers) {
     if (holds) return;
     throw error(errc::invalid_argument, fmt::format("replicas have no {}", what));
   };
-  demand(workers.on_failure == on_failure::restart,
+  demand(workers.on_failure == failure_policy::restart,
          "world: on_failure replace is for workers that have one");
   demand(workers.node_check.command.empty(), "node check");
   const log_options& logs = workers.logs;
@@ -46558,21 +47202,26 @@ inline std::string run_id_of(const launch_config& config) {
 /// What a replica_set leaves to its run, which may outlive it.
 struct replica_parts {
   replica_parts(const launch_config& config, const agent_services& services,
-                const std::shared_ptr<request_inbox>& inbox)
-      : prepared(prepare_replicas(config, services)), run_id(run_id_of(config)), requests(inbox) {}
+                const std::shared_ptr<request_inbox>& inbox, std::shared_ptr<run_monitor> follower)
+      : prepared(prepare_replicas(config, services)),
+        run_id(run_id_of(config)),
+        monitor(std::move(follower)),
+        requests(inbox) {}
 
   prepared_workers prepared;
   std::string run_id;
+  std::shared_ptr<run_monitor> monitor;
   inbox_reader requests;
 };
 
 inline task<run_result> run_replicas_once(std::unique_ptr<replica_parts> parts) {
   if (!parts) throw error(errc::invalid_argument, "a replica_set runs once");
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const auto strand = asio::make_strand(executor);
+  const asio::any_io_executor strand = new_strand(executor);
   agent_part::context context = part_context(strand, executor, parts->requests.inbox());
   prepared_workers prepared = std::move(parts->prepared);
-  prepared.services = complete(std::move(prepared.services), strand);
+  prepared.services = complete_services(std::move(prepared.services), strand);
+  const monitor_scope following(prepared.services.journal, prepared.services.time, parts->monitor);
   const auto run = new_shared<replica_run>(std::move(context), std::move(prepared), parts->run_id);
   auto on_cancel = stop_by_cancellation(parts->requests.inbox());
   task<run_result> serving = serve_inbox(strand, std::move(parts->requests), run, run->run());
@@ -46585,7 +47234,9 @@ inline task<run_result> run_replicas_once(std::unique_ptr<replica_parts> parts) 
 
 ELASTIC_DECL replica_set::replica_set(const launch_config& config, agent_services services)
     : inbox_(detail::new_shared<detail::request_inbox>()),
-      parts_(std::make_unique<detail::replica_parts>(config, std::move(services), inbox_)) {}
+      monitor_(detail::new_shared<detail::run_monitor>()),
+      parts_(std::make_unique<detail::replica_parts>(config, std::move(services), inbox_,
+                                                     monitor_)) {}
 
 ELASTIC_DECL replica_set::replica_set(const launch_config& config)
     : replica_set(config, agent_services()) {}
@@ -46615,6 +47266,11 @@ ELASTIC_DECL void replica_set::signal_replica(int replica, int number, std::stri
 
 ELASTIC_DECL task<job_command::outcome> replica_set::carry_out(job_command command) & {
   return detail::command_by_inbox(std::move(command), inbox_);
+}
+
+ELASTIC_DECL void replica_set::dump(std::ostream& out) const {
+  const std::string text = monitor_->text("replica_set", inbox_->waiting());
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
 }
 
 ELASTIC_DECL task<run_result> run_with_signals(replica_set& replicas, named<signal_plan> plan) {
@@ -46705,7 +47361,7 @@ inline void check_what_group_sets(const role& checked) {
   const worker_spec& workers = checked.config.workers;
   demand(workers.role == worker_spec().role, "workers.role");
   demand(workers.log_dir.empty(), "workers.log_dir");
-  demand(workers.on_failure == on_failure::restart, "workers.on_failure");
+  demand(workers.on_failure == failure_policy::restart, "workers.on_failure");
   const std::string& run_id = checked.config.rendezvous.run_id;
   demand(run_id.empty() || run_id == rendezvous_parameters().run_id, "rendezvous.run_id");
 }
@@ -46973,6 +47629,56 @@ class role_plan {
 }  // namespace detail
 
 }  // namespace elastic
+
+// ---- elastic/roles/detail/group_monitor.hpp ----
+
+#include <ostream>
+
+namespace elastic::detail {
+
+/// The roles of a group for `role_group::dump`, even while the strand of the group does not answer.
+///
+/// Thread-safety: any thread.
+class group_monitor {
+ public:
+  struct entry {
+    std::string name;
+    std::string_view state;
+    std::string reason;
+    /// Empty while the role does not run.
+    std::optional<role_plan::runner> runner;
+  };
+
+  void take(std::vector<entry> roles) {
+    const std::lock_guard lock(mutex_);
+    roles_.swap(roles);
+  }
+
+  /// @param waiting  how many requests the run has not taken
+  void dump(std::ostream& out, std::size_t waiting) const {
+    const std::vector<entry> roles = snapshot();
+    std::string text = roles.empty() ? "role_group: not begun\n" : "role_group:\n";
+    if (waiting > 0) text += fmt::format("  requests that its strand has not taken: {}\n", waiting);
+    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+    for (const entry& role : roles) {
+      text = fmt::format("role '{}': {}{}{}\n", role.name, role.state,
+                         role.reason.empty() ? "" : ": ", role.reason);
+      out.write(text.data(), static_cast<std::streamsize>(text.size()));
+      if (role.runner) std::visit([&](const auto& each) { each->dump(out); }, *role.runner);
+    }
+  }
+
+ private:
+  std::vector<entry> snapshot() const {
+    const std::lock_guard lock(mutex_);
+    return roles_;
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<entry> roles_;
+};
+
+}  // namespace elastic::detail
 
 // ---- elastic/roles/detail/role_board.hpp ----
 
@@ -47301,7 +48007,8 @@ namespace elastic::detail {
 /// strand.
 class role_run : public std::enable_shared_from_this<role_run> {
  public:
-  ELASTIC_DECL role_run(asio::any_io_executor strand, std::shared_ptr<const role_plan> plan);
+  ELASTIC_DECL role_run(asio::any_io_executor strand, std::shared_ptr<const role_plan> plan,
+                        std::shared_ptr<group_monitor> monitor);
 
   role_run(const role_run&) = delete;
   role_run& operator=(const role_run&) = delete;
@@ -47386,6 +48093,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL void note_verdict();
   // Publishes the states of all roles to their workers.
   ELASTIC_DECL void note_states();
+  ELASTIC_DECL void update_monitor() const;
   ELASTIC_DECL void note_waits() const;
   ELASTIC_DECL void note_ready(std::size_t role, int restarts);
   ELASTIC_DECL stop_request request_for(const role_step& step) const;
@@ -47395,6 +48103,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
 
   asio::any_io_executor strand_;
   std::shared_ptr<const role_plan> plan_;
+  std::shared_ptr<group_monitor> monitor_;
   const logger& log_;
   role_machine machine_;
   std::vector<entry> entries_;
@@ -47464,18 +48173,21 @@ inline task<role_group::result> run_to_result(std::shared_ptr<role_run> run,
 /// What a group leaves to its run, which may outlive it.
 struct group_parts {
   group_parts(asio::any_io_executor executor, const role_group::options& options,
-              agent_services services, const std::shared_ptr<request_inbox>& inbox)
+              agent_services services, const std::shared_ptr<request_inbox>& inbox,
+              std::shared_ptr<group_monitor> follower)
       : plan(new_shared<role_plan>(std::move(executor), job_of(options), std::move(services))),
+        monitor(std::move(follower)),
         requests(inbox) {}
 
   std::shared_ptr<const role_plan> plan;
+  std::shared_ptr<group_monitor> monitor;
   inbox_reader requests;
 };
 
 inline task<role_group::result> run_group_once(std::unique_ptr<group_parts> parts) {
   if (!parts) throw error(errc::invalid_argument, "a role_group runs once");
-  const asio::any_io_executor strand = asio::make_strand(parts->plan->executor());
-  const auto run = new_shared<role_run>(strand, parts->plan);
+  const asio::any_io_executor strand = new_strand(parts->plan->executor());
+  const auto run = new_shared<role_run>(strand, parts->plan, parts->monitor);
   auto on_cancel = stop_by_cancellation(parts->requests.inbox());
   task<role_group::result> serving =
       serve_inbox(strand, std::move(parts->requests), run, run_to_result(run, parts->plan));
@@ -47500,8 +48212,9 @@ ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, options job,
                                     agent_services services)
     : executor_(std::move(executor)),
       inbox_(detail::new_shared<detail::request_inbox>()),
+      monitor_(detail::new_shared<detail::group_monitor>()),
       parts_(std::make_unique<detail::group_parts>(executor_, std::move(job), std::move(services),
-                                                   inbox_)) {}
+                                                   inbox_, monitor_)) {}
 
 ELASTIC_DECL role_group::~role_group() { inbox_->push(detail::stop_by_destructor("role_group")); }
 
@@ -47521,6 +48234,10 @@ ELASTIC_DECL void role_group::stop(stop_request request) {
 ELASTIC_DECL void role_group::signal(int number) {
   detail::require_signal(number, "role_group::signal");
   inbox_->push(detail::signal_request{number});
+}
+
+ELASTIC_DECL void role_group::dump(std::ostream& out) const {
+  monitor_->dump(out, inbox_->waiting());
 }
 
 ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group, named<signal_plan> plan) {
@@ -47929,6 +48646,7 @@ ELASTIC_DECL void job_state::apply(const journal_record& record) {
       break;
     case job_event::type::checkpoint_ended:
     case job_event::type::fault_injected:
+    case job_event::type::notice_given:
     case job_event::type::exit_barrier_ended:
     case job_event::type::node_told: break;
     case job_event::type::ranks_replaced:
@@ -51801,6 +52519,11 @@ ELASTIC_DECL void request_inbox::close() {
   forgotten.swap(waiting_);
 }
 
+ELASTIC_DECL std::size_t request_inbox::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
 ELASTIC_DECL void request_inbox::deliver() {
   while (take_) {
     agent_request request;
@@ -52180,6 +52903,13 @@ ELASTIC_DECL void agent_journal::note(job_event::type kind, std::string reason) 
   journal_.record(std::move(event));
 }
 
+ELASTIC_DECL void agent_journal::note_missing(std::string sentence) {
+  job_event event = about(job_event::type::notice_given);
+  event.state = "missing";
+  event.reason = std::move(sentence);
+  journal_.record(std::move(event));
+}
+
 ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string backend) {
   job_event event = about(job_event::type::agent_started);
   event.run_id = std::move(run_id);
@@ -52258,7 +52988,7 @@ ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change,
                                                 std::optional<time_point> stepped) {
   job_event event = about(job_event::type::round_ended);
   event.state = journal_name(change);
-  event.reason = change.what;
+  event.reason = change.reason;
   if (change.on_other_node) event.elsewhere = 1;
   event.restarts = failures;
   event.step = group_.reports().furthest_step;
@@ -52271,7 +53001,7 @@ ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& chang
                                                   time_point ended) {
   job_event event = about(job_event::type::ranks_replaced);
   event.state = journal_name(change);
-  event.reason = change.what;
+  event.reason = change.reason;
   event.count = start.stayed;
   event.ranks.assign(start.replaced.begin(), start.replaced.end());
   if (!event.ranks.empty()) event.rank = event.ranks.front();
@@ -52515,7 +53245,7 @@ ELASTIC_DECL std::string agent_telemetry::error_without_file(const event::worker
 }
 
 ELASTIC_DECL std::string agent_telemetry::worker_event_state(const worker_group::worker& entry) {
-  if (entry.end && entry.end->status.success()) return "SUCCEEDED";
+  if (entry.end && entry.end->status.is_success()) return "SUCCEEDED";
   return entry.end && !entry.stopped_by_agent ? "FAILED" : "TERMINATED";
 }
 
@@ -52930,7 +53660,7 @@ ELASTIC_DECL task<void> run_files::leave(run_result* result) {
   if (result) {
     result->log_directory = has_succeeded && !layout_.keeps_files() ? "" : layout_.root();
   }
-  if (result && result->state == worker_state::failed && layout_.enabled()) {
+  if (result && result->state == worker_state::failed && layout_.is_enabled()) {
     report = failure_report_json(*result);
   }
   std::function<left_log_directory()> work = [layout = layout_, outcome, report] {
@@ -53110,7 +53840,7 @@ namespace elastic::detail {
 
 inline agent_part::context with_workers(agent_part::context context, const worker_spec& spec) {
   context.local_world_size = spec.nproc_per_node;
-  context.replaces_workers = spec.on_failure == on_failure::replace;
+  context.replaces_workers = spec.on_failure == failure_policy::replace;
   return context;
 }
 
@@ -53225,7 +53955,7 @@ ELASTIC_DECL std::string worker_run::effect_of(const stop_request& request, bool
 ELASTIC_DECL task<void> worker_run::save_before_stop() {
   const duration timeout = spec_.preempt_grace;
   if (stop_.request()->signal != SIGTERM || timeout <= duration::zero()) co_return;
-  const bool is_between = internals::survivors_of(group_).is_on() && internals::survivors_of(group_).ready() > 0;
+  const bool is_between = kept_workers().is_on() && kept_workers().ready() > 0;
   if (group_.state() != worker_state::healthy || is_between) co_return;
   log_.info("asking the workers for a checkpoint within {}", worker_liveness::text_of(timeout));
   co_await orders_.save(timeout);
@@ -53274,6 +54004,8 @@ struct sought_stores {
   bool names_other = false;
   /// Addresses to which it makes connections that nobody answers.
   std::vector<std::string> silent = {};
+  /// Who listens at such an address, if it is the only one and belongs to this host.
+  std::string listener = {};
 };
 
 /// The "HOST:PORT" of each `tcp://HOST:PORT` in a text, at most eight different ones. One of which
@@ -53337,6 +54069,10 @@ ELASTIC_DECL std::vector<std::string> silent_peers(pid_t root, std::size_t most_
 /// Whether anybody listens at a port in the network of a process.
 ELASTIC_DECL bool is_listened_at(pid_t pid, std::uint16_t port);
 
+/// Who listens at a port in the network of a process: "redis-server (pid 4711)", as the process
+/// calls itself, or "a process of another user" if /proc does not show it. Empty: nobody.
+ELASTIC_DECL std::string listener_at(pid_t pid, std::uint16_t port);
+
 /// Whether a process, or one of its descendants, listens at a port. Parameters and result: as
 /// above.
 ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port, std::size_t most_files);
@@ -53384,9 +54120,10 @@ using arrival_source = std::function<arrivals()>;
 /// Logs once which workers have not come.
 ///
 /// @param port  of the store
-/// Cancellation: all types. Returns when everything is said, or all have come.
-ELASTIC_DECL task<void> report_arrivals(std::shared_ptr<time_source> time, logger log,
-                                        arrival_source source, std::uint16_t port);
+/// Result: what it has logged; empty: all have come, or nothing is known.
+/// Cancellation: all types.
+ELASTIC_DECL task<std::string> report_arrivals(std::shared_ptr<time_source> time, logger log,
+                                               arrival_source source, std::uint16_t port);
 
 /// Inspects the connections of workers to a port, on a separate thread.
 ///
@@ -53414,7 +54151,7 @@ inline std::string end_clause(const exit_status& status) {
   std::string clause = fmt::format("ended by signal {}", *number);
   // The name of an unnamed signal only repeats its number.
   if (name.starts_with("SIG")) clause += fmt::format(" ({})", name);
-  return status.core_dumped() ? clause + ", core dumped" : clause;
+  return status.has_dumped_core() ? clause + ", core dumped" : clause;
 }
 
 inline std::string failure_clause(const worker_group::worker& failed) {
@@ -53585,9 +54322,9 @@ ELASTIC_DECL void agent_run::pause(const std::shared_ptr<pending_command>& pendi
 
 /// Whether workers are leaving an epoch or wait for the next one.
 ELASTIC_DECL bool agent_run::is_between_epochs() const {
-  if (!internals::survivors_of(group_).is_on() || group_.running() == 0) return false;
+  if (!kept_workers().is_on() || group_.running() == 0) return false;
   const rendezvous_change* const change = round_end();
-  return internals::survivors_of(group_).ready() > 0 || (change && !ends_all(*change));
+  return kept_workers().ready() > 0 || (change && !ends_all(*change));
 }
 
 /// Whether a change pauses the whole job. A pause without checkpoints comes from a node that
@@ -53712,12 +54449,12 @@ ELASTIC_DECL task<void> agent_run::kill_at_fence() {
     started_.reset();
     co_await race(rendezvous_->wait_for_fence(), started_.wait());
     if (started_.is_set()) continue;
-    if (group_.running() > 0 && !internals::survivors_of(group_).are_apart()) {
+    if (group_.running() > 0 && !kept_workers().are_apart()) {
       log_.error("killing the workers: other nodes may continue without this one");
       journal_.note(job_event::type::fence_reached, "other nodes may continue without this one");
     }
     // Workers that have left their epoch disturb no other node.
-    if (!internals::survivors_of(group_).are_apart()) group_.kill();
+    if (!kept_workers().are_apart()) group_.kill();
     fenced_.set();
   }
 }
@@ -53913,7 +54650,7 @@ ELASTIC_DECL task<std::optional<assigned_ranks>> agent_run::join_round() {
     co_await race(keep_result(agree_in_round(), ranks), note_change());
     if (ranks) co_return ranks;
     if (ledger_.is_used_up(time_.now())) co_return std::nullopt;
-    log_.warning("joining another round: {}", attempt_->change->what);
+    log_.warning("joining another round: {}", attempt_->change->reason);
   }
 }
 
@@ -53943,7 +54680,7 @@ ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
   role.local_world_size = spec_.nproc_per_node;
   role.is_same_everywhere =
       find_variable(spec_.environment, "TORCH_ELASTIC_WORKER_IDENTICAL") == "1";
-  if (internals::survivors_of(group_).is_on() && backend_ == "static" && attempt_->round.group_world_size > 1) {
+  if (kept_workers().is_on() && backend_ == "static" && attempt_->round.group_world_size > 1) {
     throw error(errc::invalid_argument,
                 fmt::format("{} replace: several nodes of the static rendezvous have one store "
                             "for all rounds; use the backend c10d",
@@ -53972,7 +54709,7 @@ ELASTIC_DECL std::string agent_run::places_in(const round_agreement& agreed) {
   std::vector<std::size_t> fresh;
   const bool keeps = agreed.epoch && agreed.epoch->keeps_survivors;
   for (std::size_t slot = 0; slot < static_cast<std::size_t>(spec_.nproc_per_node); ++slot) {
-    if (!keeps || !internals::survivors_of(group_).is_ready(slot)) fresh.push_back(slot);
+    if (!keeps || !kept_workers().is_ready(slot)) fresh.push_back(slot);
   }
   const std::shared_ptr<role_link>& roles = internals::of(services_).roles;
   roles->choose_ports(fresh);
@@ -53986,7 +54723,7 @@ ELASTIC_DECL std::string agent_run::places_in(const round_agreement& agreed) {
 ELASTIC_DECL task<void> agent_run::end_epoch() {
   const rendezvous_change& change = *attempt_->change;
   std::optional<std::string> obstacle;
-  if (!group_.reports().bad_node && internals::survivors_of(group_).is_on()) {
+  if (!group_.reports().bad_node && kept_workers().is_on()) {
     task<std::string> leaving = group_.leave_epoch(ends_all(change), change.grace);
     co_await stop_.run_until_requested(keep_result(std::move(leaving), obstacle));
     if (stop_.is_requested() || (obstacle && obstacle->empty())) co_return;
@@ -53998,7 +54735,7 @@ ELASTIC_DECL task<void> agent_run::end_epoch() {
 /// Whether a failure leads to a replacement, as far as this node knows.
 ELASTIC_DECL bool agent_run::may_replace(const restart_ledger::decision& decision,
                                          std::size_t failed) const {
-  if (!decision.restart || !internals::survivors_of(group_).is_on() || group_.workers().empty()) return false;
+  if (!decision.restart || !kept_workers().is_on() || group_.workers().empty()) return false;
   const auto world = static_cast<std::size_t>(group_.workers().front().identity.world_size);
   return failed < world && !attempt_->change->is_pause && group_.epoch_obstacle().empty();
 }
@@ -54049,9 +54786,10 @@ ELASTIC_DECL task<void> agent_run::report_missing() {
       seen.come = rendezvous_->arrived_workers();
       return seen;
     };
-    task<void> reporting =
+    task<std::string> reporting =
         report_arrivals(services_.time, log_, std::move(source), master.port);
-    co_await std::move(reporting);
+    const std::string missing = co_await std::move(reporting);
+    if (!missing.empty()) journal_.note_missing(missing);
   }
   co_await group_.wait_for_outcome();
 }
@@ -54060,7 +54798,7 @@ ELASTIC_DECL task<void> agent_run::report_missing() {
 ELASTIC_DECL task<void> agent_run::until_round_ends() {
   co_await note_change();
   // Workers that stay need no standbys.
-  if (internals::survivors_of(group_).obstacle().empty()) co_return;
+  if (kept_workers().obstacle().empty()) co_return;
   co_await wait_for_parts(parts_->stop_delay(*attempt_->change));
 }
 
@@ -54087,7 +54825,7 @@ ELASTIC_DECL void agent_run::take_change(rendezvous_change change) {
   ledger_.count(change.restarts, time_.now());
   note_missing_steps();
   journal_.note_round_end(change, ledger_.failures(), epochs_.stepped());
-  if (change.is_pause) pause_.note(change.what);
+  if (change.is_pause) pause_.note(change.reason);
   attempt_->change = std::move(change);
 }
 
@@ -54135,7 +54873,8 @@ ELASTIC_DECL task<void> agent_run::wait_at_exit_barrier() {
   try {
     task<void> barrier = rendezvous_->exit_barrier();
     task<void> waiting = keep_bool(with_deadline(time_, deadline, std::move(barrier)), has_passed);
-    co_await race(std::move(waiting), note_change(), stop_.requested());
+    co_await race(std::move(waiting), note_change(), stop_.requested(),
+                  endless(parts_->beside_exit_barrier()));
   } catch (const error& failure) {
     if (failure.code() == errc::rendezvous_closed) throw;
     has_passed = failure.code() == errc::rendezvous_finished;
@@ -54199,7 +54938,7 @@ ELASTIC_DECL void agent_run::log_change(const restart_ledger::decision& decision
   const bool replaces = may_replace(decision, failed.size());
   journal_.note_decision(decision, ledger_.failures(), replaces);
   if (replaces) {
-    return log_.warning("{}", replacement_line(failed, attempt_->change->what, decision.reason));
+    return log_.warning("{}", replacement_line(failed, attempt_->change->reason, decision.reason));
   }
   for (const worker_group::worker* const entry : failed) {
     log_.warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", entry->identity.role_name,
@@ -54208,7 +54947,7 @@ ELASTIC_DECL void agent_run::log_change(const restart_ledger::decision& decision
   }
   const bool restarts = decision.restart && !attempt_->change->is_pause;
   log_.warning("{}: {}{}", restarts ? "restarting the workers" : "stopping the workers",
-               failed.empty() ? attempt_->change->what + ": " : "", decision.reason);
+               failed.empty() ? attempt_->change->reason + ": " : "", decision.reason);
 }
 
 /// Ends the attempt and waits for `delay` before the next, unless a stop is requested meanwhile.
@@ -54262,8 +55001,9 @@ ELASTIC_DECL run_result agent_run::finish_late() {
 }
 
 ELASTIC_DECL run_result agent_run::finish_given_up(const restart_ledger::decision& decision) {
+  const std::string& cause = attempt_->change->reason;
   run_result result =
-      finish(worker_state::failed, fmt::format("{}: {}", attempt_->change->what, decision.reason));
+      finish(worker_state::failed, fmt::format("{}: {}", cause, decision.reason));
   result.is_hopeless = decision.is_hopeless;
   return result;
 }
@@ -59418,7 +60158,8 @@ inline inspected_rank rank_of(const worker_inspection& found, time_point now, wa
   if (evidence.step >= 0) evidence.step_age = now - found.worker.step_at;
   evidence.failure = found.worker.end.substr(0, limits::failure_digest_bytes);
   evidence.state = process_state::gone;
-  if (found.facts) {
+  // Another process may have the number of one that has ended.
+  if (found.facts && found.worker.end.empty()) {
     const thread_facts& main = found.facts->threads.front();
     evidence.state = main.state;
     evidence.wait_channel = main.wait_channel;
@@ -59954,6 +60695,25 @@ ELASTIC_DECL std::string reported_exception(const std::string& error_file, wall_
   return is_complete && *content->written >= since ? content->message : std::string();
 }
 
+// ---- look ---------------------------------------------------------------------------------------
+
+ELASTIC_DECL task<worker_look> look_at_workers(worker_look asked, wall_time since) {
+  const std::function<worker_look()> reading = [asked = std::move(asked), since] {
+    worker_look found = asked;
+    const std::size_t share =
+        limits::watched_files / std::max<std::size_t>(found.signs.size(), 1);
+    for (worker_signs& each : found.signs) {
+      if (!each.ended) each.activity = look_at_activity(each.pid, share);
+      // This takes milliseconds on a host with many connections.
+      if (!each.failure || !each.activity) continue;
+      each.activity->sends = has_unsent_data(each.pid, share).value_or(false);
+    }
+    for (auto& [rank, file] : found.errors) file = reported_exception(file, since);
+    return found;
+  };
+  return run_blocking<worker_look>(reading);
+}
+
 }  // namespace elastic::detail
 
 // ---- elastic/diagnosis/detail/notice_judge.ipp ----
@@ -60051,6 +60811,8 @@ ELASTIC_DECL void notice_judge::judge_failure(record& entry, time_point now,
     const std::string name = failure.text.substr(0, failure.text.find(':'));
     notice told{fmt::format("{} reported {} {} ago and has not ended", name_of(entry),
                             printable_line(name), in_seconds(now - failure.at))};
+    told.ranks = {entry.last.rank};
+    told.state = "failed";
     told.places = {entry.last.local_rank};
     notices.push_back(std::move(told));
   }
@@ -60117,8 +60879,10 @@ ELASTIC_DECL void notice_judge::judge_rest(const records& ended, const records& 
                                      : ": they wait for one that has ended, or their interpreters "
                                        "do not end";
   }
+  told.state = "unfinished";
   constexpr std::size_t most_places = 3;
   for (const record* const each : running) {
+    told.ranks.push_back(each->last.rank);
     if (told.places.size() < most_places) told.places.push_back(each->last.local_rank);
   }
   notices.push_back(std::move(told));
@@ -60177,16 +60941,29 @@ ELASTIC_DECL std::string notice_judge::ranks_of(const records& workers) {
 namespace elastic::detail {
 
 ELASTIC_DECL notice_watch::notice_watch(const job_diagnosis& terms,
-                                        const agent_part::context& agent, place_finder places)
+                                        const agent_part::context& agent, place_finder places,
+                                        reader read)
     : is_on_(terms.notices),
       end_after_error_(terms.end_after_error),
       node_(terms.node_name.empty() ? host_name() : terms.node_name),
       agent_(agent),
       places_(std::move(places)),
+      read_(std::move(read)),
       evidence_(agent.strand) {}
 
 ELASTIC_DECL void notice_watch::progressed(const worker_progress& made) {
   steps_[made.local_rank] = made.total;
+}
+
+ELASTIC_DECL void notice_watch::ended_elsewhere(const std::vector<int>& ranks, time_point at) {
+  if (!elsewhere_.empty()) return;
+  for (const int rank : ranks) {
+    worker_signs& each = elsewhere_.emplace_back();
+    each.rank = rank;
+    each.local_rank = -1 - rank;
+    each.ended = {"exit code 0", true, at};
+  }
+  evidence_.set();
 }
 
 ELASTIC_DECL void notice_watch::failing() {
@@ -60213,6 +60990,7 @@ ELASTIC_DECL task<void> notice_watch::watch() {
   recorded_.clear();
   printed_.clear();
   unread_.clear();
+  elsewhere_.clear();
   evidence_.reset();
   is_urgent_ = false;
   // File systems have coarse clocks.
@@ -60271,12 +61049,11 @@ ELASTIC_DECL task<void> notice_watch::judge() {
   }
 }
 
-/// Takes the signs of all workers. Files are read on a separate thread.
+/// Takes the signs of all workers.
 ELASTIC_DECL task<std::vector<worker_signs>> notice_watch::look() {
-  std::vector<worker_signs> signs;
-  std::map<int, std::string> files;
+  worker_look asked;
   for (const agent_part::attempt_worker& each : agent_.workers()) {
-    worker_signs& seen = signs.emplace_back();
+    worker_signs& seen = asked.signs.emplace_back();
     seen.rank = each.rank;
     seen.local_rank = each.local_rank;
     seen.pid = each.pid;
@@ -60290,30 +61067,19 @@ ELASTIC_DECL task<std::vector<worker_signs>> notice_watch::look() {
     } else {
       read_failure(seen);
     }
-    if (unread_.contains(each.local_rank)) files[each.local_rank] = each.error_file;
+    if (unread_.contains(each.local_rank)) asked.errors[each.local_rank] = each.error_file;
   }
   unread_.clear();
-  using findings = std::pair<std::vector<worker_signs>, std::map<int, std::string>>;
-  const std::function<findings()> reading = [signs, files, since = began_] {
-    findings found{signs, {}};
-    const std::size_t share = limits::watched_files / std::max<std::size_t>(signs.size(), 1);
-    for (worker_signs& each : found.first) {
-      if (!each.ended) each.activity = look_at_activity(each.pid, share);
-      // This takes milliseconds on a host with many connections.
-      if (!each.failure || !each.activity) continue;
-      each.activity->sends = has_unsent_data(each.pid, share).value_or(false);
-    }
-    for (const auto& [rank, file] : files) found.second[rank] = reported_exception(file, since);
-    return found;
-  };
-  findings found = co_await run_blocking<findings>(reading);
-  for (const auto& [rank, text] : found.second) note_failure(rank, text);
-  for (worker_signs& each : found.first) {
+  task<worker_look> reading = read_(std::move(asked), began_);
+  worker_look found = co_await std::move(reading);
+  for (const auto& [rank, text] : found.errors) note_failure(rank, text);
+  for (worker_signs& each : found.signs) {
     if (!each.ended && recorded_.contains(each.local_rank)) {
       each.failure = recorded_[each.local_rank];
     }
   }
-  co_return std::move(found.first);
+  found.signs.insert(found.signs.end(), elsewhere_.begin(), elsewhere_.end());
+  co_return std::move(found.signs);
 }
 
 ELASTIC_DECL void notice_watch::note_failure(int local_rank, const std::string& text) {
@@ -60349,7 +61115,14 @@ ELASTIC_DECL task<void> notice_watch::report(notice said) {
   }
   if (found.empty()) found.push_back(said.guess);
   if (!places_) found.emplace_back("; start with --diagnose to see where");
-  agent_.log.warning("{}{}", said.line, fmt::join(found, ""));
+  job_event event;
+  event.kind = job_event::type::notice_given;
+  event.state = said.state;
+  event.rank = said.ranks.front();
+  event.count = static_cast<std::int64_t>(said.ranks.size());
+  event.reason = fmt::format("{}{}", said.line, fmt::join(found, ""));
+  agent_.log.warning("{}", event.reason);
+  if (agent_.journal) agent_.journal->record(std::move(event));
 }
 
 }  // namespace elastic::detail
@@ -60358,14 +61131,16 @@ ELASTIC_DECL task<void> notice_watch::report(notice said) {
 
 namespace elastic::detail {
 
-inline constexpr std::array<std::string_view, 4> inspection_questions{"digests", "stacks",
-                                                                      "last_words", "end_rank"};
+inline constexpr std::array<std::string_view, 5> inspection_questions{
+    "digests", "stacks", "last_words", "end_rank", "ended"};
+
+inline std::string_view name_of(round_inspection::question what) {
+  return inspection_questions[static_cast<std::size_t>(what)];
+}
 
 /// "ASKER NAME RANK REASON".
 inline std::string text_of(int asker, const round_inspection::request& request) {
-  return fmt::format("{} {} {} {}", asker,
-                     inspection_questions[static_cast<std::size_t>(request.what)], request.rank,
-                     request.reason);
+  return fmt::format("{} {} {} {}", asker, name_of(request.what), request.rank, request.reason);
 }
 
 /// Removes the next word and the blank after it from a text, and returns the word.
@@ -60393,13 +61168,14 @@ inline std::string answer_key(std::int64_t number, int group_rank) {
 
 ELASTIC_DECL round_inspection::round_inspection(const rendezvous_round& round,
                                                 std::shared_ptr<time_source> time, logger log,
-                                                inspector inspect)
+                                                inspector inspect, bool is_open)
     : agents_(round.agents),
       group_rank_(round.group_rank),
       nodes_(round.group_world_size),
       time_(std::move(time)),
       log_(std::move(log)),
-      inspect_(std::move(inspect)) {}
+      inspect_(std::move(inspect)),
+      is_open_(is_open) {}
 
 ELASTIC_DECL task<void> round_inspection::answer_all() {
   // A single node gets no questions from others.
@@ -60408,7 +61184,7 @@ ELASTIC_DECL task<void> round_inspection::answer_all() {
     co_return;
   }
   try {
-    for (std::int64_t number = 1;; ++number) co_await answer_next(number);
+    for (;; ++next_) co_await answer_next(next_);
   } catch (const error& failure) {
     log_.debug("this node answers no more inspections in this round: {}", failure.what());
   }
@@ -60425,9 +61201,11 @@ ELASTIC_DECL task<void> round_inspection::answer_next(std::int64_t number) {
   if (known == inspection_questions.end()) co_return;
   request asked;
   asked.what = static_cast<question>(known - inspection_questions.begin());
+  if (!is_open_ && asked.what != question::ended) co_return;
   asked.rank = number_in(take_part(rest));
   asked.reason = printable_line(rest.substr(0, limits::verdict_sentence_bytes));
   std::string answer = co_await inspect_(std::move(asked));
+  if (answer.empty()) co_return;
   co_await agents_->set(answer_key(number, group_rank_), std::move(answer));
 }
 
@@ -60436,9 +61214,31 @@ ELASTIC_DECL task<std::vector<std::optional<std::string>>> round_inspection::ask
   const time_point deadline = time_->now() + limits::inspection_answer;
   std::vector<task<void>> asking;
   asking.push_back(answer_own(asked, answers[static_cast<std::size_t>(group_rank_)]));
-  if (agents_ && nodes_ > 1) asking.push_back(ask_others(asked, deadline, answers));
+  if (is_open_ && agents_ && nodes_ > 1) asking.push_back(ask_others(asked, deadline, answers));
   co_await when_all(std::move(asking));
   co_return answers;
+}
+
+ELASTIC_DECL task<bool> round_inspection::tell_first(request told) {
+  if (!agents_ || nodes_ <= 1) co_return true;
+  try {
+    const std::string counter = fmt::format("elastic/diagnosis/{}", name_of(told.what));
+    const std::int64_t tellers = co_await agents_->add(counter, 1);
+    if (tellers > 1) co_return false;
+    std::string text = text_of(group_rank_, told);
+    co_await put(agents_, std::move(text));
+  } catch (const error& failure) {
+    log_.debug("the other nodes cannot be told: {}", failure.what());
+  }
+  co_return true;
+}
+
+/// Stores a question. Result: its number.
+ELASTIC_DECL task<std::int64_t> round_inspection::put(std::shared_ptr<store> agents,
+                                                      std::string text) {
+  const std::int64_t number = co_await agents->add(inspection_counter, 1);
+  co_await agents->set(question_key(number), std::move(text));
+  co_return number;
 }
 
 ELASTIC_DECL task<void> round_inspection::answer_own(request asked,
@@ -60448,24 +61248,19 @@ ELASTIC_DECL task<void> round_inspection::answer_own(request asked,
 
 ELASTIC_DECL task<void> round_inspection::ask_others(
     request asked, time_point deadline, std::vector<std::optional<std::string>>& answers) {
-  const auto store_question = [](std::shared_ptr<store> agents, std::string text,
-                                 std::int64_t& number) -> task<void> {
-    number = co_await agents->add(inspection_counter, 1);
-    co_await agents->set(question_key(number), std::move(text));
-  };
   try {
-    std::int64_t number = 0;
     std::string text = text_of(group_rank_, asked);
-    task<void> storing = store_question(agents_, std::move(text), number);
-    if (!co_await with_deadline(*time_, deadline, std::move(storing))) co_return;
+    task<std::int64_t> storing = put(agents_, std::move(text));
+    const auto number = co_await with_deadline(*time_, deadline, std::move(storing));
+    if (!number) co_return;
     // Sequentially: all share one deadline.
     for (int node = 0; node < nodes_; ++node) {
       if (node == group_rank_) continue;
-      task<std::optional<std::string>> taking = take_answer(answer_key(number, node), deadline);
+      task<std::optional<std::string>> taking = take_answer(answer_key(*number, node), deadline);
       const auto answer = co_await std::move(taking);
       if (!answer) continue;
       answers[static_cast<std::size_t>(node)] = *answer;
-      task<bool> erasing = agents_->erase(answer_key(number, node));
+      task<bool> erasing = agents_->erase(answer_key(*number, node));
       co_await with_deadline(*time_, deadline, std::move(erasing));
     }
   } catch (const error& failure) {
@@ -60488,31 +61283,6 @@ ELASTIC_DECL task<std::optional<std::string>> round_inspection::take_answer(std:
   const time_point end = waits ? deadline - rest : deadline;
   co_return co_await with_deadline(*time_, end, std::move(getting));
 }
-
-}  // namespace elastic::detail
-
-// ---- elastic/diagnosis/detail/stall_judge.hpp ----
-
-namespace elastic::detail {
-
-/// The parameters of `judge_stall`.
-struct stall_judge_options {
-  /// A rank counts as waiting once it has been in an operation for this long. Must exceed the time
-  /// that collecting evidence takes, since the evidence of two ranks is not from the same moment.
-  duration least_wait = std::chrono::seconds(3);
-};
-
-/// Names the ranks that hold up a stalled job. Pure; 10,000 ranks take about 20 ms.
-///
-/// A rank holds up others if they wait in an operation of a group that it has not entered, and if
-/// it does not itself wait for a rank that has not entered another operation. Sequence numbers of
-/// different groups are not comparable. A rank whose groups or evidence are unknown makes the
-/// verdict less certain, and is blamed only on known facts. docs/design/diagnosis.md has the rules.
-///
-/// @param evidence  one entry for each rank whose agent answered, including ranks whose process
-///                  did not
-ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidence,
-                                       const stall_judge_options& options = {});
 
 }  // namespace elastic::detail
 
@@ -60693,13 +61463,504 @@ ELASTIC_DECL std::vector<std::string> lines_about(const rank_evidence& rank);
 
 }  // namespace elastic::detail
 
+// ---- elastic/diagnosis/detail/stall_judge.ipp ----
+
+namespace elastic::detail {
+
+using rank_indices = std::vector<std::size_t>;
+
+/// Applies the rules. Each gives a verdict or none.
+class stall_judge {
+ public:
+  stall_judge(const std::vector<rank_evidence>& evidence, const stall_judge_options& options)
+      : evidence_(evidence), graph_(evidence, options.least_wait) {}
+
+  stall_verdict judge() const {
+    for (const auto rule :
+         {&stall_judge::of_stopped, &stall_judge::of_uneven_inputs, &stall_judge::of_dead,
+          &stall_judge::of_mismatch, &stall_judge::of_behind, &stall_judge::of_circle,
+          &stall_judge::of_silent, &stall_judge::of_device, &stall_judge::of_transport,
+          &stall_judge::of_stacks}) {
+      if (auto verdict = (this->*rule)()) return std::move(*verdict);
+    }
+    return nobody();
+  }
+
+ private:
+  using outcome = std::optional<stall_verdict>;
+
+  ELASTIC_DECL outcome of_stopped() const;
+  ELASTIC_DECL bool waits_for_ended(const rank_group& group) const;
+  ELASTIC_DECL outcome of_dead() const;
+  ELASTIC_DECL outcome of_uneven_inputs() const;
+  ELASTIC_DECL outcome of_mismatch() const;
+  ELASTIC_DECL outcome of_behind() const;
+  ELASTIC_DECL outcome of_circle() const;
+  ELASTIC_DECL outcome of_silent() const;
+  ELASTIC_DECL outcome of_device() const;
+  ELASTIC_DECL outcome of_transport() const;
+  ELASTIC_DECL outcome of_stacks() const;
+  ELASTIC_DECL stall_verdict nobody() const;
+
+  ELASTIC_DECL stall_verdict::kind cause_of(const rank_evidence& rank) const;
+  enum class difference { inputs, any };
+  ELASTIC_DECL outcome mismatch_of(difference sought) const;
+  ELASTIC_DECL outcome mismatch_in(const rank_group& group, difference sought) const;
+  ELASTIC_DECL stall_verdict verdict(stall_verdict::kind cause,
+                                     stall_verdict::confidence_level confidence,
+                                     const rank_indices& ranks, std::string sentence) const;
+  ELASTIC_DECL std::vector<std::string> evidence_for(const rank_indices& ranks) const;
+  template <class Predicate>
+  rank_indices select(Predicate predicate) const {
+    rank_indices selected;
+    for (std::size_t rank = 0; rank < evidence_.size(); ++rank) {
+      if (predicate(rank)) selected.push_back(rank);
+    }
+    return selected;
+  }
+  std::string names(const rank_indices& ranks) const { return names_of(evidence_, ranks); }
+  const rank_evidence& first(const rank_indices& ranks) const { return evidence_[ranks.front()]; }
+
+  const std::vector<rank_evidence>& evidence_;
+  wait_graph graph_;
+};
+
+inline bool has_ended(const rank_evidence& rank) {
+  return rank.state == process_state::zombie || rank.state == process_state::gone;
+}
+
+inline bool is_at_its_end(const rank_evidence& rank) {
+  return !rank.failure.empty() || is_in_teardown(rank.stack);
+}
+
+/// A stopped process explains the stall if others wait; no further evidence is needed.
+ELASTIC_DECL auto stall_judge::of_stopped() const -> outcome {
+  const auto ranks = select([&](std::size_t rank) {
+    return evidence_[rank].state == process_state::stopped;
+  });
+  if (ranks.empty()) return {};
+  const awaited_operation operation = graph_.most_awaited();
+  const bool is_sure = operation.call != nullptr;
+  return verdict(
+      stall_verdict::kind::stopped,
+      is_sure ? stall_verdict::confidence_level::certain : stall_verdict::confidence_level::likely,
+      ranks,
+      fmt::format("{} {} stopped by a signal or a debugger{}{}", names(ranks), are(ranks),
+                  in_frame(first(ranks)), while_others_wait(operation)));
+}
+
+/// Whether all members of a group that run wait there for one that has ended. Otherwise they may
+/// wait for one that runs.
+ELASTIC_DECL bool stall_judge::waits_for_ended(const rank_group& group) const {
+  if (!group.is_complete || group.waiting == 0) return false;
+  std::int64_t sequence = 0;
+  for (const group_member& member : group.members) {
+    if (member.wait != nullptr) sequence = member.wait->sequence;
+  }
+  bool is_one_missing = false;
+  for (const group_member& member : group.members) {
+    const bool has_entered = member.is_known && member.enqueued >= sequence;
+    if (!has_ended(evidence_[member.rank])) {
+      if (member.wait == nullptr || member.wait->sequence != sequence) return false;
+    } else if (!has_entered) {
+      is_one_missing = true;
+    }
+  }
+  return is_one_missing;
+}
+
+ELASTIC_DECL auto stall_judge::of_dead() const -> outcome {
+  const auto ranks = select([&](std::size_t rank) { return has_ended(evidence_[rank]); });
+  if (ranks.empty() || ranks.size() == evidence_.size()) return {};
+  const awaited_operation operation = graph_.most_awaited();
+  const auto& groups = graph_.groups();
+  const bool is_sure = std::any_of(groups.begin(), groups.end(), [&](const rank_group& group) {
+    return waits_for_ended(group);
+  });
+  return verdict(
+      stall_verdict::kind::dead,
+      is_sure ? stall_verdict::confidence_level::certain : stall_verdict::confidence_level::likely,
+      ranks,
+      fmt::format("{} {} ended{}{}", names(ranks), have(ranks),
+                  failure_in_parentheses(first(ranks)), while_others_wait(operation)));
+}
+
+/// Inputs of different sizes make gloo abort some ranks, so this rule precedes the one for ended
+/// ranks, which are not to blame then.
+ELASTIC_DECL auto stall_judge::of_uneven_inputs() const -> outcome {
+  return mismatch_of(difference::inputs);
+}
+
+/// Ranks whose peer has ended may go on to another operation, so this rule comes after the one for
+/// ended ranks.
+ELASTIC_DECL auto stall_judge::of_mismatch() const -> outcome {
+  return mismatch_of(difference::any);
+}
+
+ELASTIC_DECL auto stall_judge::mismatch_of(difference sought) const -> outcome {
+  // Begins with the group in which most ranks wait: others may wait because of it.
+  std::vector<const rank_group*> groups;
+  for (const rank_group& group : graph_.groups()) {
+    const bool tells = sought == difference::inputs && group.is_complete;
+    if (group.waiting > 1 || tells) groups.push_back(&group);
+  }
+  sort_stably(groups, [](const auto* left, const auto* right) {
+    return left->waiting > right->waiting;
+  });
+  for (const rank_group* const group : groups) {
+    if (auto found = mismatch_in(*group, sought)) return found;
+  }
+  return {};
+}
+
+inline bool is_same_call(const collective_call& left, const collective_call& right) {
+  return left.sequence == right.sequence && left.operation == right.operation &&
+         left.sizes == right.sizes && left.types == right.types;
+}
+
+/// The collective that a member has entered, however recently; null if it is in none.
+inline const collective_call* unfinished_call(const group_member& member) {
+  if (member.position == nullptr || !member.position->outstanding) return nullptr;
+  const collective_call& call = *member.position->outstanding;
+  return call.is_point_to_point ? nullptr : &call;
+}
+
+/// Finds members of a group that are in different operations with the same number.
+ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference sought) const
+    -> outcome {
+  struct party {
+    const collective_call* call = nullptr;
+    rank_indices ranks = {};
+    bool is_over() const { return call->state == collective_state::completed; }
+    std::string_view are() const {
+      if (is_over()) return ranks.size() == 1 ? "was" : "were";
+      return detail::are(ranks);
+    }
+  };
+  std::map<std::int64_t, std::map<std::string, party>> operations;
+  party* last = nullptr;
+  const auto add = [&](std::size_t rank, const collective_call& call) {
+    // Almost all members are in the same operation, so this is rare.
+    if (last == nullptr || !is_same_call(*last->call, call)) {
+      last = &operations[call.sequence][signature_of(call)];
+      last->call = &call;
+    }
+    last->ranks.push_back(rank);
+  };
+  // Sizes differ however short a rank has waited, and even if an error made it leave the operation.
+  const bool takes_all = sought == difference::inputs && group.is_complete;
+  for (const group_member& member : group.members) {
+    const collective_call* const call = takes_all ? unfinished_call(member) : member.wait;
+    if (call != nullptr) add(member.rank, *call);
+  }
+  for (const group_member& member : group.members) {
+    if (!group.is_complete) break;
+    const bool has_previous = member.position != nullptr && member.position->previous;
+    if (!has_previous) continue;
+    // With NCCL, a rank may complete an operation while its peers wait in a different one.
+    const collective_call& previous = *member.position->previous;
+    if (takes_all || operations.contains(previous.sequence)) add(member.rank, previous);
+  }
+  for (auto& [sequence, parties] : operations) {
+    if (parties.size() < 2) continue;
+    std::vector<party> sorted;
+    for (auto& [signature, each] : parties) {
+      std::sort(each.ranks.begin(), each.ranks.end());
+      sorted.push_back(std::move(each));
+    }
+    sort_stably(sorted, [](const party& left, const party& right) {
+      return left.ranks.size() < right.ranks.size();
+    });
+    const party& most = sorted.back();
+    const bool is_one_operation =
+        std::all_of(sorted.begin(), sorted.end(), [&](const party& each) {
+          return each.call->operation == most.call->operation;
+        });
+    if (sought == difference::inputs && !is_one_operation) continue;
+    rank_indices ranks;
+    for (std::size_t each = 0; each + 1 < sorted.size(); ++each) {
+      ranks.insert(ranks.end(), sorted[each].ranks.begin(), sorted[each].ranks.end());
+    }
+    // Of two parties of the same size, either may be right.
+    const bool is_even = sorted.size() == 2 && ranks.size() == most.ranks.size();
+    if (is_even) ranks.insert(ranks.end(), most.ranks.begin(), most.ranks.end());
+    const party& least = sorted.front();
+    const rank_evidence& suspect = evidence_[least.ranks.front()];
+    const auto confidence = group.is_complete && !is_even ? stall_verdict::confidence_level::certain
+                                                          : stall_verdict::confidence_level::likely;
+    const std::string where = fmt::format(
+        "in {} #{} of group {}{}, where {} {} in {}{}; {}", printable_line(least.call->operation),
+        sequence, printable_line(group.label), inputs_of(*least.call),
+        count_of_others(most.ranks.size()), most.are(), printable_line(most.call->operation),
+        inputs_of(*most.call), whereabouts(suspect, stall_verdict::kind::mismatch));
+    if (is_at_its_end(suspect) && !least.is_over()) {
+      return verdict(
+          stall_verdict::kind::left, confidence, ranks,
+          fmt::format("{} {} left the work of the others{}, and {} now {}", names(least.ranks),
+                      have(least.ranks), by_failure(suspect), are(least.ranks), where));
+    }
+    return verdict(stall_verdict::kind::mismatch, confidence, ranks,
+                   fmt::format("{} {} {}", names(least.ranks), least.are(), where));
+  }
+  return {};
+}
+
+/// Why a rank has not entered the operation of the others.
+ELASTIC_DECL stall_verdict::kind stall_judge::cause_of(const rank_evidence& rank) const {
+  // FUSE and some others wait interruptibly, in state S.
+  const bool is_in_kernel = rank.state == process_state::uninterruptible ||
+                            (rank.state == process_state::sleeping &&
+                             !file_system_of(rank.wait_channel).empty());
+  if (is_in_kernel) return stall_verdict::kind::blocked;
+  if (is_at_its_end(rank)) return stall_verdict::kind::left;
+  return computes(rank) && rank.stack_moved ? stall_verdict::kind::slow
+                                            : stall_verdict::kind::behind;
+}
+
+ELASTIC_DECL auto stall_judge::of_behind() const -> outcome {
+  auto ranks = select([&](std::size_t rank) {
+    return graph_.is_awaited(rank) && !graph_.waits(rank);
+  });
+  if (ranks.empty()) return {};
+  // The enumeration orders causes by how much they explain; slow ranks come last.
+  sort_stably(ranks, [&](std::size_t left, std::size_t right) {
+    return cause_of(evidence_[left]) < cause_of(evidence_[right]);
+  });
+  const awaited_operation operation = graph_.awaited_from(ranks.front());
+  const rank_group& group = *operation.group;
+  // A rank that computes may only be slow: during a long computation its line does not change, as
+  // in an endless loop. A rank that moves may be slow, too, for example because it reads much from
+  // a slow disk. If a rank sleeps in a single sample, nothing can be concluded.
+  const bool may_compute = std::any_of(ranks.begin(), ranks.end(), [&](std::size_t rank) {
+    const rank_evidence& evidence = evidence_[rank];
+    return computes(evidence) || evidence.stack_moved ||
+           (!evidence.processor_share && cause_of(evidence) == stall_verdict::kind::behind);
+  });
+  const bool is_sure = group.is_complete && !group.has_unknown &&
+                       ranks.size() <= operation.waiting && !may_compute;
+  const stall_verdict::kind cause = cause_of(first(ranks));
+  return verdict(
+      cause,
+      is_sure ? stall_verdict::confidence_level::certain : stall_verdict::confidence_level::likely,
+      ranks,
+      fmt::format("{} {} not entered {}; {}", names(ranks), have(ranks), to_text(operation),
+                  whereabouts(first(ranks), cause)));
+}
+
+/// Ranks that wait for each other in a cycle, in operations of different groups.
+ELASTIC_DECL auto stall_judge::of_circle() const -> outcome {
+  const auto ranks = graph_.circle();
+  if (ranks.size() < 2) return {};
+  std::string sentence;
+  for (std::size_t each = 0; each < ranks.size(); ++each) {
+    constexpr std::size_t shown = 4;
+    if (each == shown) sentence += fmt::format(", and so on for {} ranks", ranks.size());
+    if (each >= shown) break;
+    const std::size_t next = ranks[(each + 1) % ranks.size()];
+    const awaited_operation operation = graph_.awaited_from(next);
+    sentence += fmt::format("{}{} waits in {} #{} of group {} for rank {}", each == 0 ? "" : ", ",
+                            name_of(evidence_[ranks[each]]),
+                            printable_line(operation.call->operation), operation.call->sequence,
+                            printable_line(operation.group->label), evidence_[next].rank);
+  }
+  return verdict(stall_verdict::kind::elsewhere, stall_verdict::confidence_level::likely, ranks,
+                 std::move(sentence));
+}
+
+/// Ranks wait in an operation of a group that contains ranks about which nothing is known.
+ELASTIC_DECL auto stall_judge::of_silent() const -> outcome {
+  const awaited_operation operation = graph_.most_awaited();
+  if (operation.call == nullptr || !operation.group->has_unknown) return {};
+  rank_indices ranks;
+  for (const group_member& member : operation.group->members) {
+    if (!member.is_known) ranks.push_back(member.rank);
+  }
+  // A rank whose stack shows that it waits, too, is not a suspect.
+  std::erase_if(ranks, [&](std::size_t rank) { return is_in_collective(evidence_[rank].stack); });
+  if (ranks.empty() || ranks.size() > operation.waiting) return {};
+  const stall_verdict::kind own = cause_of(first(ranks));
+  const bool is_known = own != stall_verdict::kind::behind || !first(ranks).stack.empty();
+  const bool is_silent = first(ranks).recorder == recorder_state::silent;
+  const stall_verdict::kind cause = is_known ? own : stall_verdict::kind::silent;
+  const std::string_view does = ranks.size() == 1 ? "does" : "do";
+  return verdict(cause, stall_verdict::confidence_level::likely, ranks,
+                 fmt::format("{} {} not {}{}; {}", names(ranks), does,
+                             is_silent ? "answer" : "have a recorder that could be asked",
+                             while_others_wait(operation), whereabouts(first(ranks), cause)));
+}
+
+/// All have entered an operation, but only most devices have begun it.
+ELASTIC_DECL auto stall_judge::of_device() const -> outcome {
+  const awaited_operation operation = graph_.most_awaited();
+  if (operation.call == nullptr) return {};
+  rank_indices ranks;
+  std::size_t started = 0;
+  for (const group_member& member : operation.group->members) {
+    if (member.wait == nullptr || member.wait->sequence != operation.call->sequence) continue;
+    if (member.wait->state == collective_state::started) ++started;
+    if (member.wait->state == collective_state::scheduled) ranks.push_back(member.rank);
+  }
+  if (started == 0 || ranks.empty() || ranks.size() > started) return {};
+  return verdict(stall_verdict::kind::behind, stall_verdict::confidence_level::likely, ranks,
+                 fmt::format("{} {} called {} #{} of group {}, but {} {} not begun it, as {} {} "
+                             "done; {}",
+                             names(ranks), have(ranks), printable_line(operation.call->operation),
+                             operation.call->sequence, printable_line(operation.group->label),
+                             ranks.size() == 1 ? "its device" : "their devices", have(ranks),
+                             count_of_others(started), started == 1 ? "has" : "have",
+                             whereabouts(first(ranks), stall_verdict::kind::behind)));
+}
+
+/// All members of a group have entered an operation, and it does not end. If one of them entered
+/// only just now, it was slow, and the operation is about to end.
+ELASTIC_DECL auto stall_judge::of_transport() const -> outcome {
+  const auto waiting = select([&](std::size_t rank) {
+    return graph_.waits(rank) && !graph_.is_held_up(rank);
+  });
+  if (waiting.empty()) return {};
+  const awaited_operation operation = graph_.most_awaited();
+  if (operation.call == nullptr || !operation.group->is_complete || operation.group->has_unknown ||
+      operation.group->waiting < operation.group->members.size()) {
+    return {};
+  }
+  return verdict(
+      stall_verdict::kind::transport, stall_verdict::confidence_level::likely, {},
+      fmt::format("all {} ranks have entered {} #{} of group {}, which has not ended{}: the "
+                  "transport is stuck",
+                  operation.group->members.size(), printable_line(operation.call->operation),
+                  operation.call->sequence, printable_line(operation.group->label),
+                  for_time(operation.age)));
+}
+
+/// Without recorders: most ranks are in a function of torch.distributed, and a few are not.
+ELASTIC_DECL auto stall_judge::of_stacks() const -> outcome {
+  const bool is_recorded =
+      std::any_of(evidence_.begin(), evidence_.end(), [](const rank_evidence& rank) {
+        return rank.recorder == recorder_state::answered;
+      });
+  if (is_recorded) return {};
+  const auto is_known = [&](std::size_t rank) { return !evidence_[rank].stack.empty(); };
+  const auto waiting = select([&](std::size_t rank) {
+    return is_in_collective(evidence_[rank].stack);
+  });
+  const auto ranks = select([&](std::size_t rank) {
+    return is_known(rank) && !is_in_collective(evidence_[rank].stack);
+  });
+  const bool is_clear = !ranks.empty() && ranks.size() * 2 <= waiting.size() &&
+                        ranks.size() + waiting.size() == evidence_.size();
+  if (!is_clear) return {};
+  const stall_verdict::kind cause = cause_of(first(ranks));
+  const rank_evidence& other = evidence_[waiting.front()];
+  return verdict(
+      cause, stall_verdict::confidence_level::likely, ranks,
+      fmt::format("{} {} not entered {}, in which {} {}{}; {}", names(ranks), have(ranks),
+                  collective_in(other.stack), count_of_others(waiting.size()),
+                  waiting.size() == 1 ? "waits" : "wait", in_frame(other),
+                  whereabouts(first(ranks), cause)));
+}
+
+/// Each rank is counted once: by its operation, else by what its processor does.
+ELASTIC_DECL stall_verdict stall_judge::nobody() const {
+  std::size_t computing = 0;
+  std::size_t silent = 0;
+  for (std::size_t rank = 0; rank < evidence_.size(); ++rank) {
+    if (graph_.waits(rank)) continue;
+    if (computes(evidence_[rank])) {
+      ++computing;
+    } else if (evidence_[rank].recorder != recorder_state::answered) {
+      ++silent;
+    }
+  }
+  const std::size_t waiting = graph_.waiting();
+  std::string sentence =
+      fmt::format("the cause is unknown: of {} ranks, {} wait{} in an operation", evidence_.size(),
+                  waiting == 0 ? "none" : fmt::format("{}", waiting), waiting > 1 ? "" : "s");
+  if (computing > 0) {
+    sentence += fmt::format(", {} compute{}", computing, computing == 1 ? "s" : "");
+  }
+  if (silent > 0) sentence += fmt::format(", {} provided no evidence", silent);
+  stall_verdict unknown;
+  unknown.sentence = std::move(sentence);
+  return unknown;
+}
+
+ELASTIC_DECL stall_verdict stall_judge::verdict(stall_verdict::kind cause,
+                                                stall_verdict::confidence_level confidence,
+                                                const rank_indices& ranks,
+                                                std::string sentence) const {
+  stall_verdict verdict{cause, confidence, {}, std::move(sentence), evidence_for(ranks)};
+  for (const std::size_t rank : ranks) {
+    if (verdict.ranks.size() < limits::blamed_ranks) verdict.ranks.push_back(evidence_[rank].rank);
+  }
+  verdict.sentence = beginning_of(verdict.sentence, limits::verdict_sentence_bytes);
+  return verdict;
+}
+
+/// Lines about the first blamed ranks, and about ranks that wait.
+ELASTIC_DECL std::vector<std::string> stall_judge::evidence_for(const rank_indices& ranks) const {
+  constexpr std::size_t shown_ranks = 4;
+  std::vector<std::string> lines;
+  for (std::size_t each = 0; each < ranks.size() && each < shown_ranks; ++each) {
+    const auto own = lines_about(evidence_[ranks[each]]);
+    lines.insert(lines.end(), own.begin(), own.end());
+  }
+  const awaited_operation operation = graph_.most_awaited();
+  if (operation.call != nullptr) {
+    std::vector<int> waiting;
+    for (const group_member& member : operation.group->members) {
+      const bool waits =
+          member.wait != nullptr && member.wait->sequence == operation.call->sequence;
+      if (waits) waiting.push_back(evidence_[member.rank].rank);
+    }
+    lines.push_back(fmt::format("ranks {} wait in {} #{} of group {}{}{}",
+                                rank_set(std::move(waiting)).text(),
+                                printable_line(operation.call->operation), operation.call->sequence,
+                                printable_line(operation.group->label), inputs_of(*operation.call),
+                                for_time(operation.age)));
+  }
+  if (lines.size() > limits::verdict_evidence_lines) lines.resize(limits::verdict_evidence_lines);
+  for (std::string& line : lines) line = beginning_of(line, limits::verdict_evidence_bytes);
+  return lines;
+}
+
+ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidence,
+                                       const stall_judge_options& options) {
+  return stall_judge(evidence, options).judge();
+}
+
+ELASTIC_DECL stall_remedy remedy_for(const stall_verdict& verdict,
+                                     const std::vector<rank_evidence>& evidence) {
+  const bool is_sure = verdict.confidence == stall_verdict::confidence_level::certain;
+  if (!is_sure || verdict.ranks.empty()) return {};
+  if (verdict.cause != stall_verdict::kind::dead) return {verdict.ranks.front(), verdict.sentence};
+  const auto waits = [](const rank_evidence& rank) {
+    const auto is_outstanding = [](const group_position& each) {
+      return each.outstanding.has_value();
+    };
+    return !has_ended(rank) && std::any_of(rank.groups.begin(), rank.groups.end(), is_outstanding);
+  };
+  const auto first = std::find_if(evidence.begin(), evidence.end(), waits);
+  if (first == evidence.end()) return {};
+  const std::string reason =
+      fmt::format("{} waits for a rank that has ended: {}", name_of(*first), verdict.sentence);
+  return {first->rank, std::string(beginning_of(reason, limits::verdict_sentence_bytes))};
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/diagnosis/detail/diagnosis_part.ipp ----
 
 namespace elastic::detail {
 
+/// How long after the end of a worker a job that goes on is looked at first, and from when on no
+/// more: the time doubles each time.
+inline constexpr std::chrono::seconds first_look(4);
+inline constexpr std::chrono::seconds last_look_at_most(60);
+
 ELASTIC_DECL diagnosis_part::diagnosis_part(job_diagnosis terms, agent_part::context agent)
     : terms_(std::move(terms)),
       context_(std::move(agent)),
+      has_ended_(context_.strand),
       has_looked_(context_.strand),
       notices_(terms_, context_, place_finder()) {}
 
@@ -60725,21 +61986,39 @@ ELASTIC_DECL void diagnosis_part::enter_round(const rendezvous_round& round) {
   ending_.clear();
   step_ = -1;
   is_stalled_elsewhere_ = false;
+  has_ended_.reset();
+  next_look_ = first_look;
+  is_first_.reset();
   rendezvous_round asked = round;
-  // Without `opens_workers`, this node answers no questions of other nodes.
-  if (!terms_.opens_workers) asked.agents = nullptr;
+  if (!terms_.opens_workers && !terms_.notices) asked.agents = nullptr;
   round_ = std::make_unique<round_inspection>(
       asked, context_.time, context_.log,
-      [this](round_inspection::request request) { return answer(std::move(request)); });
+      [this](round_inspection::request request) { return answer(std::move(request)); },
+      terms_.opens_workers);
 }
 
 ELASTIC_DECL task<void> diagnosis_part::beside_workers(bool) {
-  co_await race(round_->answer_all(), watch(), notices_.run());
+  co_await race(round_->answer_all(), watch(), notices_.run(), follow_ends());
+}
+
+ELASTIC_DECL task<void> diagnosis_part::beside_exit_barrier() {
+  co_await race(round_->answer_all(), follow_ends());
+}
+
+ELASTIC_DECL void diagnosis_part::ended(const attempt_worker& worker) {
+  notices_.ended();
+  if (!worker.has_succeeded || has_ended_.is_set()) return;
+  ended_at_ = worker.ended_at;
+  has_ended_.set();
 }
 
 // ---- this node's workers ------------------------------------------------------------------------
 
 ELASTIC_DECL task<std::string> diagnosis_part::answer(round_inspection::request asked) {
+  if (asked.what == question::ended) {
+    note_ends(asked.reason);
+    co_return std::string();
+  }
   node_answer answer;
   answer.node = terms_.node_name.empty() ? host_name() : terms_.node_name;
   answer.group_rank = round_->group_rank();
@@ -60753,6 +62032,7 @@ ELASTIC_DECL task<std::string> diagnosis_part::answer(round_inspection::request 
     case question::last_words:
     case question::stacks: seen = co_await inspect(deadline); break;
     case question::end_rank: end_rank(asked.rank, asked.reason); break;
+    case question::ended: break;
   }
   const bool keeps = asked.what == question::digests || asked.what == question::last_words;
   if (keeps) {
@@ -60851,18 +62131,22 @@ ELASTIC_DECL task<std::optional<job_command::outcome>> diagnosis_part::carry_out
   co_return outcome;
 }
 
-ELASTIC_DECL task<stall_verdict> diagnosis_part::judge(question asked) {
+ELASTIC_DECL auto diagnosis_part::judge(question asked) -> task<finding> {
   round_inspection::request request;
   request.what = asked;
   const auto answers = co_await round_->ask(std::move(request));
   stall_judge_options options;
   if (terms_.stall_after) options.least_wait = std::min(options.least_wait, *terms_.stall_after);
-  stall_verdict verdict = judge_stall(evidence_in(answers), options);
-  const auto silent = std::count(answers.begin(), answers.end(), std::nullopt);
-  if (verdict.cause == stall_verdict::kind::unknown && silent > 0) {
-    verdict.sentence += fmt::format("; {} of {} nodes did not answer", silent, answers.size());
+  const std::vector<rank_evidence> evidence = evidence_in(answers);
+  finding found;
+  found.verdict = judge_stall(evidence, options);
+  found.remedy = remedy_for(found.verdict, evidence);
+  found.silent = std::count(answers.begin(), answers.end(), std::nullopt);
+  if (found.verdict.cause == stall_verdict::kind::unknown && found.silent > 0) {
+    found.verdict.sentence +=
+        fmt::format("; {} of {} nodes did not answer", found.silent, answers.size());
   }
-  co_return verdict;
+  co_return found;
 }
 
 ELASTIC_DECL void diagnosis_part::progressed(const worker_progress& made) {
@@ -60937,17 +62221,84 @@ ELASTIC_DECL task<void> diagnosis_part::take_look() {
 /// Judges again during a stall: on a busy machine, ranks may not answer in time, and another
 /// inspection may show more.
 ELASTIC_DECL task<void> diagnosis_part::judge_again() {
-  const stall_verdict verdict = co_await judge(question::digests);
+  const finding found = co_await judge(question::digests);
   // A step may have been reported meanwhile.
   if (!watch_->is_stalled()) co_return;
   const bool is_first = history_.is_empty();
-  if (history_.add(verdict)) report(verdict);
+  if (history_.add(found.verdict)) report(found.verdict);
   if (terms_.on_stall == job_diagnosis::policy::warn) co_return;
-  if (verdict.confidence == stall_verdict::confidence_level::certain && !verdict.ranks.empty()) {
-    co_await end_first_of(verdict);
+  if (found.remedy.rank >= 0) {
+    co_await apply(found.remedy);
   } else if (is_first) {
     context_.log.warning("on_stall: no rank is ended, since none is certainly to blame");
   }
+}
+
+// ---- ends of some workers -----------------------------------------------------------------------
+
+/// When a worker has ended with success and others go on, tells the other nodes, and looks whether
+/// ranks wait for it.
+ELASTIC_DECL task<void> diagnosis_part::follow_ends() {
+  time_source& time = *context_.time;
+  co_await has_ended_.wait();
+  // Most workers end when all do.
+  co_await time.sleep_until(ended_at_ + next_look_);
+  if (!is_first_) is_first_ = co_await tell_ends();
+  const bool looks = *is_first_ && terms_.opens_workers;
+  while (looks && next_look_ < last_look_at_most) {
+    const bool is_found = co_await look_for_waiting();
+    if (is_found) break;
+    next_look_ *= 2;
+    co_await time.sleep_until(ended_at_ + next_look_);
+  }
+  co_await time.sleep_until(time_point::max());
+}
+
+/// Result: whether this is the first node of which a worker has ended.
+ELASTIC_DECL task<bool> diagnosis_part::tell_ends() {
+  std::vector<int> ranks;
+  for (const agent_part::attempt_worker& each : context_.workers()) {
+    if (!each.end.empty() && each.has_succeeded) ranks.push_back(each.rank);
+  }
+  const std::chrono::duration<double> age = context_.time->now() - ended_at_;
+  round_inspection::request told;
+  told.what = question::ended;
+  told.reason = fmt::format("{:.0f} {}", age.count(), rank_set(std::move(ranks)).text());
+  co_return co_await round_->tell_first(std::move(told));
+}
+
+/// Takes what `tell_ends` of another node has told.
+ELASTIC_DECL void diagnosis_part::note_ends(std::string_view told) {
+  int seconds = 0;
+  const auto [end, failure] = std::from_chars(told.data(), told.data() + told.size(), seconds);
+  told.remove_prefix(static_cast<std::size_t>(end - told.data()));
+  if (failure != std::errc() || !told.starts_with(' ')) return;
+  try {
+    const rank_set ranks = rank_set::parse(told.substr(1));
+    // More than a node has.
+    if (ranks.size() > static_cast<std::size_t>(limits::local_world_size)) return;
+    const auto age = std::chrono::seconds(std::clamp(seconds, 0, 3600));
+    notices_.ended_elsewhere(ranks.ranks(), context_.time->now() - age);
+  } catch (const error& refused) {
+    context_.log.debug("another node tells of ends, but not of which: {}", refused.what());
+  }
+}
+
+/// Looks whether ranks wait for one that has ended: twice, since one that has just called an
+/// operation may be about to leave it. Result: whether they do.
+ELASTIC_DECL task<bool> diagnosis_part::look_for_waiting() {
+  constexpr std::array<question, 2> looks{question::stacks, question::digests};
+  for (const question asked : looks) {
+    const finding found = co_await judge(asked);
+    const bool is_sure = found.verdict.cause == stall_verdict::kind::dead &&
+                         found.verdict.confidence == stall_verdict::confidence_level::certain;
+    if (!is_sure || found.silent > 0) co_return false;
+    if (asked == question::stacks) continue;
+    if (history_.add(found.verdict)) report(found.verdict);
+    const bool ends = terms_.on_stall != job_diagnosis::policy::warn && found.remedy.rank >= 0;
+    if (ends) co_await apply(found.remedy);
+  }
+  co_return true;
 }
 
 ELASTIC_DECL void diagnosis_part::report(const stall_verdict& verdict) {
@@ -60956,11 +62307,11 @@ ELASTIC_DECL void diagnosis_part::report(const stall_verdict& verdict) {
   record(job_event::type::stall_found, verdict);
 }
 
-ELASTIC_DECL task<void> diagnosis_part::end_first_of(const stall_verdict& verdict) {
+ELASTIC_DECL task<void> diagnosis_part::apply(stall_remedy remedy) {
   round_inspection::request asked;
   asked.what = question::end_rank;
-  asked.rank = verdict.ranks.front();
-  asked.reason = verdict.sentence;
+  asked.rank = remedy.rank;
+  asked.reason = remedy.reason;
   static_cast<void>(co_await round_->ask(std::move(asked)));
 }
 
@@ -61000,11 +62351,11 @@ ELASTIC_DECL task<std::string> diagnosis_part::last_look() {
     }
   } guard{*this};
   found_.clear();
-  const stall_verdict verdict = co_await judge(question::last_words);
-  if (verdict.cause != stall_verdict::kind::unknown) {
-    found_ = verdict.sentence;
+  const finding found = co_await judge(question::last_words);
+  if (found.verdict.cause != stall_verdict::kind::unknown) {
+    found_ = found.verdict.sentence;
     found_at_ = context_.time->now();
-    if (history_.add(verdict)) report(verdict);
+    if (history_.add(found.verdict)) report(found.verdict);
   }
   co_return found_;
 }
@@ -61103,7 +62454,7 @@ ELASTIC_DECL duration standby_part::stop_delay(const rendezvous_change& change) 
     context_.log.debug("the workers are stopped at once: {}", plan.reason);
     return plan.delay;
   }
-  context_.log.info("{}: the workers continue for at most {}, since {}", change.what,
+  context_.log.info("{}: the workers continue for at most {}, since {}", change.reason,
                     worker_liveness::text_of(plan.delay), plan.reason);
   standbys_->hurry();
   return plan.delay;
@@ -61661,8 +63012,8 @@ inline std::vector<option_row> make_option_rows() {
        .help = "What happens to the other workers if one fails, or a node joins or leaves: "
                "restart restarts all; with replace, those that can rejoin (elasticrun.survive) "
                "keep their processes.",
-       .type = choice_type<on_failure>(
-           {{"restart", on_failure::restart}, {"replace", on_failure::replace}},
+       .type = choice_type<failure_policy>(
+           {{"restart", failure_policy::restart}, {"replace", failure_policy::replace}},
            in_job(&launch_config::workers, &worker_spec::on_failure)),
        .is_own = true},
       {.names = "--rejoin-timeout",
@@ -62576,7 +63927,7 @@ inline void check_wrap(const given_options& options, const worker_spec& workers)
 
 inline void check_replacement(const given_options& options, const worker_spec& workers) {
   const auto timeout = options.find("--rejoin-timeout");
-  if (workers.on_failure == on_failure::restart) {
+  if (workers.on_failure == failure_policy::restart) {
     if (timeout) {
       refuse_options(fmt::format("{} is allowed only with --on-failure replace", timeout->source));
     }
@@ -62640,7 +63991,7 @@ inline void check_wire(const given_options& options, const option_target& target
     refuse("--virtual-local-rank", "JAX takes the GPU of its local rank by itself");
   }
   if (!kinds.contains(wire_up::mpi)) return;
-  if (workers.on_failure == on_failure::replace) {
+  if (workers.on_failure == failure_policy::replace) {
     refuse("--on-failure replace", "processes of an MPI program cannot form another world");
   }
   if (target.config.keeps_standbys) {
@@ -62649,7 +64000,7 @@ inline void check_wire(const given_options& options, const option_target& target
 }
 
 inline void check_stall_policy(const program_config& config) {
-  const bool replaces = config.job.workers.on_failure == on_failure::replace;
+  const bool replaces = config.job.workers.on_failure == failure_policy::replace;
   if (config.diagnosis.on_stall != job_diagnosis::policy::replace || replaces) return;
   refuse_options("--on-stall replace needs --on-failure replace");
 }
@@ -64078,7 +65429,7 @@ ELASTIC_DECL task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket
 ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint server);
 
 /// A plain TCP connection, without encryption.
-class tcp_stream final : public byte_stream {
+class ELASTIC_EXPORT tcp_stream final : public byte_stream {
  public:
   explicit tcp_stream(asio::ip::tcp::socket connected) : socket_(std::move(connected)) {}
 
@@ -66558,7 +67909,7 @@ inline void describe(rendezvous_messages::changed& message, record_rows& rows) {
   round_row(rows, message.round);
   rows.choice("change", message.what.kind, change_names);
   rows.number("restarts", message.what.restarts, 0, limits::job_restarts);
-  rows.sentence("what", message.what.what, limits::rendezvous_sentence_bytes);
+  rows.sentence("what", message.what.reason, limits::rendezvous_sentence_bytes);
   if (rows.has_group("failed_rank", message.failed_rank >= 0)) {
     rows.number("failed_rank", message.failed_rank, 0, limits::nodes - 1);
   }
@@ -67234,7 +68585,7 @@ class tcp_message_channel final : public message_channel,
 };
 
 /// Connects to a port whose protocol is a greeting followed by messages.
-class tcp_message_connector final : public message_connector {
+class ELASTIC_EXPORT tcp_message_connector final : public message_connector {
  public:
   ELASTIC_DECL tcp_message_connector(endpoint address, std::string greeting, std::size_t bound,
                                      std::optional<job_secret> secret = std::nullopt);
@@ -68410,7 +69761,7 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::another_round() {
       co_return std::move(*round);
     }
     parameters_.log.debug("rendezvous '{}', round {}: meeting again: {}", run_id(), round_,
-                          change_->what);
+                          change_->reason);
   }
 }
 
@@ -68794,7 +70145,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explaine
     // Needed once the nodes count together again.
     counted_failures failure;
     failure.round = round_;
-    failure.cause = detected->what;
+    failure.cause = detected->reason;
     co_await failures_.count(std::move(failure));
   }
   if (!detected || !counts_together()) co_return detected;
@@ -70330,7 +71681,7 @@ ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change, int
   const bool is_ending_well = all_finished_ || (some_finished_ && is_in_vain);
   if (!state_.complete || change_ || is_ending_well) return;
   change.restarts = restarts_;
-  log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change.what);
+  log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change.reason);
   change_ = rendezvous_messages::changed{state_.round, std::move(change), failed_rank};
   for (const auto& [node, rank] : counted(state_.participants)) {
     answer(node, *change_);
@@ -74053,7 +75404,7 @@ ELASTIC_DECL void replica_run::drain(pending_command& pending) {
 
 ELASTIC_DECL std::optional<int> replica_run::ended_with_success() const {
   for (const worker_group::worker& each : group_.workers()) {
-    if (each.end && each.end->status.success()) return each.identity.local_rank;
+    if (each.end && each.end->status.is_success()) return each.identity.local_rank;
   }
   return std::nullopt;
 }
@@ -74230,7 +75581,7 @@ ELASTIC_DECL task<void> replica_run::await_event() {
 ELASTIC_DECL void replica_run::judge(std::size_t replica) {
   const worker_group::worker& entry = group_.workers()[replica];
   const exit_status status = entry.end->status;
-  if (status.success()) {
+  if (status.is_success()) {
     log_.info("{} replica {} (pid {}) has ended with success", spec_.role, replica, entry.pid);
     return;
   }
@@ -74629,7 +75980,9 @@ ELASTIC_DECL launch_config role_plan::config_of(std::size_t role,
   launch_config config = which.config;
   worker_spec& workers = config.workers;
   workers.role = which.name;
-  if (which.on_failure == elastic::role::policy::replace) workers.on_failure = on_failure::replace;
+  if (which.on_failure == elastic::role::policy::replace) {
+    workers.on_failure = failure_policy::replace;
+  }
   workers.log_dir = around.log_root.empty() ? "/dev/null" : around.log_root;
   if (!around.log_root.empty()) workers.log_name = name_of_run(which.name, around.restarts);
   // The journal of the job has all records; the role has its own file only on request.
@@ -75288,9 +76641,11 @@ inline std::vector<role_rule> rules_of(const std::vector<role>& roles) {
   return rules;
 }
 
-ELASTIC_DECL role_run::role_run(asio::any_io_executor strand, std::shared_ptr<const role_plan> plan)
+ELASTIC_DECL role_run::role_run(asio::any_io_executor strand, std::shared_ptr<const role_plan> plan,
+                                std::shared_ptr<group_monitor> monitor)
     : strand_(std::move(strand)),
       plan_(std::move(plan)),
+      monitor_(std::move(monitor)),
       log_(plan_->services().log),
       machine_(rules_of(plan_->options().roles), plan_->options().max_restarts),
       entries_(plan_->options().roles.size()),
@@ -75412,9 +76767,9 @@ ELASTIC_DECL task<void> role_run::open_servers() {
   for (const auto& [at, parameters] : plan_->meetings()) {
     rendezvous_parameters chosen = parameters;
     chosen.secret = parameters.chosen_secret();
-    task<std::unique_ptr<rendezvous_host>> hosting = rendezvous_host::try_host(
-        parse_endpoint(at, c10d_port), parameters.yes_or_no("is_host"),
-        std::move(chosen), rendezvous_protocol::native);
+    task<std::unique_ptr<rendezvous_host>> hosting =
+        rendezvous_host::try_host(parse_endpoint(at, c10d_port), parameters.yes_or_no("is_host"),
+                                  std::move(chosen), rendezvous_protocol::native);
     std::unique_ptr<rendezvous_host> server = co_await std::move(hosting);
     if (server) servers_.emplace(at, std::move(server));
   }
@@ -75488,7 +76843,7 @@ ELASTIC_DECL task<void> role_run::open_board() {
   }
   const auto board = new_shared<role_board>(strand_, std::move(names), log_);
   // Workers read the file, and must not wait for a file system that hangs.
-  board->open(logs_.enabled() && !logs_.may_hang() ? logs_.root() : std::string());
+  board->open(logs_.is_enabled() && !logs_.may_hang() ? logs_.root() : std::string());
   board_ = board;
   if (!plan_->options().on_change) co_return;
   board->listen([weak = weak_from_this()](std::int64_t) {
@@ -75520,9 +76875,8 @@ ELASTIC_DECL std::shared_ptr<role_post> role_run::make_post(std::size_t role) {
   role_post::place here;
   here.node = node_of(role);
   here.address = entries_[role].address;
-  const auto post =
-      new_shared<role_post>(board_, role, config.workers.nproc_per_node,
-                            port_names(config.workers.arguments), std::move(here));
+  const auto post = new_shared<role_post>(board_, role, config.workers.nproc_per_node,
+                                          port_names(config.workers.arguments), std::move(here));
   const elastic::role::readiness ready_at = plan_->options().roles[role].ready_at;
   if (ready_at == elastic::role::readiness::start) return post;
   post->on_start(
@@ -75608,7 +76962,7 @@ ELASTIC_DECL task<void> role_run::note_open_ports(std::size_t role, int restarts
 /// Like an agent with its own directory, removes one in the temporary folder after success.
 ELASTIC_DECL task<void> role_run::leave_logs() {
   const worker_state state = machine_.verdict() ? machine_.verdict()->state : worker_state::failed;
-  if (!logs_.enabled() || state == worker_state::failed) co_return;
+  if (!logs_.is_enabled() || state == worker_state::failed) co_return;
   std::function<log_layout()> leaving = [logs = logs_, state]() mutable {
     if (state == worker_state::succeeded) {
       logs.discard();
@@ -75658,6 +77012,7 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   try {
     const role_plan::runner runner = plan_->make_runner(role, circumstances_of(role));
     self.runner = runner;
+    update_monitor();
     task<run_result> living = std::visit([](const auto& each) { return each->run(); }, runner);
     // The slot is empty, so that only `stop` ends the run, which then has a result.
     task<void> running = keep_result(std::move(living), self.result);
@@ -75666,6 +77021,7 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
     self.failure = std::current_exception();
   }
   self.runner.reset();
+  update_monitor();
   if (const auto probe = std::exchange(self.probe, nullptr)) co_await probe->stop();
   note_end(role);
 }
@@ -75770,7 +77126,17 @@ ELASTIC_DECL void role_run::carry_out(const role_step& step) {
   }
 }
 
+ELASTIC_DECL void role_run::update_monitor() const {
+  std::vector<group_monitor::entry> roles;
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    roles.push_back({name_of(place), to_string(machine_.state(place)), machine_.reason(place),
+                     entries_[place].runner});
+  }
+  monitor_->take(std::move(roles));
+}
+
 ELASTIC_DECL void role_run::note_states() {
+  update_monitor();
   if (!board_) return;
   for (std::size_t place = 0; place < entries_.size(); ++place) {
     board_->set_state(place, to_string(machine_.state(place)));
@@ -75961,7 +77327,7 @@ inline bool matters_to_job(const job_event& event) {
   if (event.kind == kind::worker_ended) return !has_succeeded(event);
   if (event.kind == kind::ranks_replaced) return !event.ranks.empty();
   if (event.kind == kind::stall_found) return event.elsewhere != 1;
-  return event.kind == kind::worker_hung ||
+  return event.kind == kind::worker_hung || event.kind == kind::notice_given ||
          event.kind == kind::stop_requested || event.kind == kind::fence_reached ||
          event.kind == kind::failure_decided || event.kind == kind::agent_ended;
 }
@@ -78371,14 +79737,15 @@ ELASTIC_DECL void trace_events::mark(const job_event& event) {
       event.kind == kind::failure_decided || event.kind == kind::stop_requested ||
       event.kind == kind::fence_reached || event.kind == kind::fault_injected ||
       event.kind == kind::checkpoint_ended || event.kind == kind::stall_found ||
-      event.kind == kind::ranks_replaced || event.kind == kind::replacement_abandoned ||
-      event.kind == kind::agent_ended;
+      event.kind == kind::notice_given || event.kind == kind::ranks_replaced ||
+      event.kind == kind::replacement_abandoned || event.kind == kind::agent_ended;
   if (!is_moment) return;
   std::string text = std::string(to_string(event.kind));
   std::int64_t thread = 0;
   const bool has_thread = at_->workers.count(event.local_rank.value_or(-1)) > 0;
   const bool is_of_worker = event.kind != kind::fault_injected &&
                                 event.kind != kind::stall_found &&
+                                event.kind != kind::notice_given &&
                                 event.kind != kind::ranks_replaced;
   if (event.rank && is_of_worker) {
     std::string finding = is_end_of_failed ? "failed" : "hung";
@@ -79432,13 +80799,21 @@ ELASTIC_DECL std::vector<std::string> store_addresses_in(std::string_view text) 
   return addresses;
 }
 
-/// Whether an address belongs to this host, and nobody listens there.
-inline bool is_unserved(pid_t pid, const std::string& address) {
+inline bool is_of_this_host(const std::string& host) {
+  if (is_loopback(host)) return true;
+  asio_error_code failure;
+  const asio::ip::address address = asio::ip::make_address(host, failure);
+  const std::vector<asio::ip::address> own = own_addresses();
+  return !failure && std::find(own.begin(), own.end(), address) != own.end();
+}
+
+/// The port of an address that belongs to this host.
+inline std::optional<std::uint16_t> port_of_this_host(const std::string& address) {
   try {
     const endpoint place = parse_endpoint(address, 0);
-    return is_loopback(place.host) && !is_listened_at(pid, place.port);
+    return is_of_this_host(place.host) ? std::optional(place.port) : std::nullopt;
   } catch (const error&) {
-    return false;
+    return std::nullopt;
   }
 }
 
@@ -79481,12 +80856,17 @@ inline sought_stores stores_of(pid_t pid) {
   const std::string script = script_in(command);
   found.script = script.substr(script.rfind('/') + 1);
   found.silent = silent_peers(pid, limits::watched_files);
+  if (found.silent.size() == 1) {
+    const std::optional<std::uint16_t> port = port_of_this_host(found.silent.front());
+    if (port) found.listener = listener_at(pid, *port);
+  }
   if (!is_asleep(pid)) return found;
   std::string text = script.empty() ? std::string() : script_text(pid, script);
   for (const std::string& word : command) text += '\n' + word;
   const std::vector<std::string> addresses = store_addresses_in(text);
   for (const std::string& address : addresses) {
-    if (is_unserved(pid, address)) found.unserved.push_back(address);
+    const std::optional<std::uint16_t> port = port_of_this_host(address);
+    if (port && !is_listened_at(pid, *port)) found.unserved.push_back(address);
   }
   found.names_other = addresses.empty() && text.find("tcp://") != text.npos;
   return found;
@@ -79499,9 +80879,11 @@ ELASTIC_DECL task<sought_stores> look_for_stores(pid_t pid) {
 
 ELASTIC_DECL std::string to_text(const sought_stores& stores) {
   if (!stores.silent.empty()) {
-    return fmt::format("; {} tries to connect to {} and gets no answer",
-                       stores.script.empty() ? "it" : printable_line(stores.script),
-                       joined_text(std::span<const std::string>(stores.silent), ", "));
+    std::string text = fmt::format("; {} tries to connect to {} and gets no answer",
+                                   stores.script.empty() ? "it" : printable_line(stores.script),
+                                   joined_text(std::span<const std::string>(stores.silent), ", "));
+    if (stores.listener.empty()) return text;
+    return text + fmt::format(", though {} listens there", printable_line(stores.listener));
   }
   if (stores.unserved.empty() && !stores.names_other) return {};
   const std::string store =
@@ -79544,30 +80926,68 @@ inline std::optional<std::uint64_t> number_in(std::string_view word, int base) {
   return number;
 }
 
-ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found) {
-  // Values of net/tcp_states.h.
-  constexpr std::uint64_t established = 1;
-  constexpr std::uint64_t syn_sent = 2;
-  constexpr std::uint64_t listen = 10;
-  const auto port_of = [](std::string_view end) {
-    return number_in(end.substr(std::min(end.find(':') + 1, end.size())), 16);
-  };
+/// A socket in /proc/net/tcp or tcp6. Ends and queues are as the kernel writes them:
+/// "0100007F:733C".
+struct listed_socket {
+  std::string_view own;
+  std::string_view peer;
+  std::string_view queues;
+  std::uint64_t state = 0;
+  std::uint64_t inode = 0;
+};
+
+// Values of net/tcp_states.h.
+inline constexpr std::uint64_t socket_established = 1;
+inline constexpr std::uint64_t socket_syn_sent = 2;
+inline constexpr std::uint64_t socket_listen = 10;
+
+/// Calls `take` for each socket in a table; skips other lines.
+template <class Taker>
+void for_each_socket(std::string_view table, const Taker& take) {
   while (!table.empty()) {
     std::string_view line = table.substr(0, table.find('\n'));
     table.remove_prefix(std::min(line.size() + 1, table.size()));
     take_word(line);  // slot number
-    const auto own_port = port_of(take_word(line));
-    const auto peer_port = port_of(take_word(line));
+    listed_socket each;
+    each.own = take_word(line);
+    each.peer = take_word(line);
     const auto state = number_in(take_word(line), 16);
-    if (!state || (*state == listen ? own_port : peer_port) != port) continue;
-    // Queues, timer, retransmissions, user and time-out.
-    for (int skipped = 0; skipped < 5; ++skipped) take_word(line);
+    each.queues = take_word(line);
+    // Timer, retransmissions, user and time-out.
+    for (int skipped = 0; skipped < 4; ++skipped) take_word(line);
     const auto inode = number_in(take_word(line), 10);
-    if (!inode) continue;
-    if (*state == established) found.connected.insert(*inode);
-    if (*state == syn_sent) found.connecting.insert(*inode);
-    if (*state == listen) found.listening.insert(*inode);
+    if (!state || !inode) continue;
+    each.state = *state;
+    each.inode = *inode;
+    take(each);
   }
+}
+
+/// The same for all sockets in the network of a process. Result: whether the tables were read to
+/// their ends.
+template <class Taker>
+bool for_each_socket_near(pid_t pid, const Taker& take) {
+  bool is_whole = true;
+  for (const char* table : {"tcp", "tcp6"}) {
+    const std::string path = fmt::format("/proc/{}/net/{}", pid, table);
+    const std::string text = read_proc_file(path, limits::socket_table_bytes);
+    if (text.size() == limits::socket_table_bytes) is_whole = false;
+    for_each_socket(text, take);
+  }
+  return is_whole;
+}
+
+/// Notes a socket that leads to a port, or listens there.
+inline void note_socket(const listed_socket& each, std::uint16_t port, sockets_to_port& found) {
+  const std::string_view end = each.state == socket_listen ? each.own : each.peer;
+  if (number_in(end.substr(std::min(end.find(':') + 1, end.size())), 16) != port) return;
+  if (each.state == socket_established) found.connected.insert(each.inode);
+  if (each.state == socket_syn_sent) found.connecting.insert(each.inode);
+  if (each.state == socket_listen) found.listening.insert(each.inode);
+}
+
+ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found) {
+  for_each_socket(table, [&](const listed_socket& each) { note_socket(each, port, found); });
 }
 
 /// Calls `take` for the inode of each socket of one process, until that returns true; takes the
@@ -79612,12 +81032,9 @@ bool look_at_sockets_of_tree(pid_t root, std::size_t left, const Taker& take) {
 
 inline sockets_to_port sockets_of(pid_t pid, std::uint16_t port) {
   sockets_to_port sockets;
-  for (const char* table : {"tcp", "tcp6"}) {
-    const std::string path = fmt::format("/proc/{}/net/{}", pid, table);
-    const std::string text = read_proc_file(path, limits::socket_table_bytes);
-    if (text.size() == limits::socket_table_bytes) sockets.is_whole = false;
-    find_sockets(text, port, sockets);
-  }
+  sockets.is_whole = for_each_socket_near(pid, [&](const listed_socket& each) {
+    note_socket(each, port, sockets);
+  });
   return sockets;
 }
 
@@ -79636,30 +81053,12 @@ ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t 
   return is_sure ? std::optional(best) : std::nullopt;
 }
 
-/// The inodes of the sockets in a table that have data to send.
-inline std::set<std::uint64_t> unsent_sockets(std::string_view table) {
-  std::set<std::uint64_t> inodes;
-  while (!table.empty()) {
-    std::string_view line = table.substr(0, table.find('\n'));
-    table.remove_prefix(std::min(line.size() + 1, table.size()));
-    // Slot number, own end, peer's end and state.
-    for (int skipped = 0; skipped < 4; ++skipped) take_word(line);
-    const std::string_view queues = take_word(line);
-    const auto unsent = number_in(queues.substr(0, queues.find(':')), 16);
-    // Timer, retransmissions, user and time-out.
-    for (int skipped = 0; skipped < 4; ++skipped) take_word(line);
-    const auto inode = number_in(take_word(line), 10);
-    if (unsent.value_or(0) > 0 && inode) inodes.insert(*inode);
-  }
-  return inodes;
-}
-
 ELASTIC_DECL std::optional<bool> has_unsent_data(pid_t root, std::size_t most_files) {
   std::set<std::uint64_t> unsent;
-  for (const char* table : {"tcp", "tcp6"}) {
-    const std::string path = fmt::format("/proc/{}/net/{}", root, table);
-    unsent.merge(unsent_sockets(read_proc_file(path, limits::socket_table_bytes)));
-  }
+  for_each_socket_near(root, [&](const listed_socket& each) {
+    const auto bytes = number_in(each.queues.substr(0, each.queues.find(':')), 16);
+    if (bytes.value_or(0) > 0) unsent.insert(each.inode);
+  });
   if (unsent.empty()) return false;
   bool is_found = false;
   const bool is_seen = look_at_sockets_of_tree(root, most_files, [&](std::uint64_t inode) {
@@ -79685,29 +81084,11 @@ inline std::string peer_of(std::string_view end) {
   return fmt::format(fmt::runtime(is_v4 ? "{}:{}" : "[{}]:{}"), text.data(), *port);
 }
 
-/// The peers of the sockets in a table that have sent a SYN, by their inodes.
-inline std::map<std::uint64_t, std::string> syn_peers(std::string_view table) {
-  std::map<std::uint64_t, std::string> peers;
-  while (!table.empty()) {
-    std::string_view line = table.substr(0, table.find('\n'));
-    table.remove_prefix(std::min(line.size() + 1, table.size()));
-    // Slot number and own end.
-    for (int skipped = 0; skipped < 2; ++skipped) take_word(line);
-    const std::string_view peer = take_word(line);
-    if (take_word(line) != "02") continue;
-    // Queues, timer, retransmissions, user and time-out.
-    for (int skipped = 0; skipped < 5; ++skipped) take_word(line);
-    if (const auto inode = number_in(take_word(line), 10)) peers[*inode] = peer_of(peer);
-  }
-  return peers;
-}
-
 ELASTIC_DECL std::vector<std::string> silent_peers(pid_t root, std::size_t most_files) {
   std::map<std::uint64_t, std::string> known;
-  for (const char* table : {"tcp", "tcp6"}) {
-    const std::string path = fmt::format("/proc/{}/net/{}", root, table);
-    known.merge(syn_peers(read_proc_file(path, limits::socket_table_bytes)));
-  }
+  for_each_socket_near(root, [&](const listed_socket& each) {
+    if (each.state == socket_syn_sent) known[each.inode] = peer_of(each.peer);
+  });
   std::set<std::string> peers;
   if (known.empty()) return {};
   look_at_sockets_of_tree(root, most_files, [&](std::uint64_t inode) {
@@ -79720,6 +81101,23 @@ ELASTIC_DECL std::vector<std::string> silent_peers(pid_t root, std::size_t most_
 
 ELASTIC_DECL bool is_listened_at(pid_t pid, std::uint16_t port) {
   return !sockets_of(pid, port).listening.empty();
+}
+
+ELASTIC_DECL std::string listener_at(pid_t pid, std::uint16_t port) {
+  const std::set<std::uint64_t> listening = sockets_of(pid, port).listening;
+  if (listening.empty()) return {};
+  std::size_t left = limits::watched_files;
+  for (const pid_t each : numbered_entries("/proc")) {
+    bool is_its = false;
+    look_at_sockets(each, left, [&](std::uint64_t inode) {
+      return is_its = listening.contains(inode);
+    });
+    if (!is_its) continue;
+    const std::string name =
+        read_proc_file(fmt::format("/proc/{}/comm", each), limits::proc_file_bytes);
+    return fmt::format("{} (pid {})", name.substr(0, name.find('\n')), each);
+  }
+  return left == 0 ? "another process" : "a process of another user";
 }
 
 ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port,
@@ -79800,8 +81198,8 @@ inline task<bool> wait_for_first(std::shared_ptr<time_source> time, arrival_sour
   co_return false;
 }
 
-ELASTIC_DECL task<void> report_arrivals(std::shared_ptr<time_source> time, logger log,
-                                        arrival_source source, std::uint16_t port) {
+ELASTIC_DECL task<std::string> report_arrivals(std::shared_ptr<time_source> time, logger log,
+                                               arrival_source source, std::uint16_t port) {
   co_await time->sleep_until(deadline_after(time->now(), arrival_patience));
   const bool had_come = source().come != 0;
   task<std::string> looking = look_for_missing(source, port);
@@ -79809,12 +81207,13 @@ ELASTIC_DECL task<void> report_arrivals(std::shared_ptr<time_source> time, logge
   if (missing.empty() && !had_come) {
     task<bool> waiting = wait_for_first(time, source);
     const bool has_come = co_await std::move(waiting);
-    if (!has_come) co_return;
+    if (!has_come) co_return missing;
     co_await time->sleep_until(deadline_after(time->now(), arrival_patience));
     task<std::string> again = look_for_missing(source, port);
     missing = co_await std::move(again);
   }
   if (!missing.empty()) log.warning("{}", missing);
+  co_return missing;
 }
 
 /// Where the missing ranks may be, as the end of a sentence.
@@ -79889,7 +81288,7 @@ ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
   } else if (!outcome.status) {
     sentence = fmt::format("the node check did not end within {} s",
                            std::chrono::duration<double>(check.timeout).count());
-  } else if (!outcome.status->success()) {
+  } else if (!outcome.status->is_success()) {
     sentence = fmt::format("the node check failed: {}", outcome.status->text());
   } else {
     return std::nullopt;
@@ -81189,449 +82588,6 @@ ELASTIC_DECL std::string recorder_pickle(std::string_view json, const recorder_o
   recorder_pickler pickler(groups.take(), has_configuration, owner, most_bytes);
   nlohmann::json::sax_parse(json, &pickler);
   return pickler.take();
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/diagnosis/detail/stall_judge.ipp ----
-
-namespace elastic::detail {
-
-using rank_indices = std::vector<std::size_t>;
-
-/// Applies the rules. Each gives a verdict or none.
-class stall_judge {
- public:
-  stall_judge(const std::vector<rank_evidence>& evidence, const stall_judge_options& options)
-      : evidence_(evidence), graph_(evidence, options.least_wait) {}
-
-  stall_verdict judge() const {
-    for (const auto rule :
-         {&stall_judge::of_stopped, &stall_judge::of_uneven_inputs, &stall_judge::of_dead,
-          &stall_judge::of_mismatch, &stall_judge::of_behind, &stall_judge::of_circle,
-          &stall_judge::of_silent, &stall_judge::of_device, &stall_judge::of_transport,
-          &stall_judge::of_stacks}) {
-      if (auto verdict = (this->*rule)()) return std::move(*verdict);
-    }
-    return nobody();
-  }
-
- private:
-  using outcome = std::optional<stall_verdict>;
-
-  ELASTIC_DECL outcome of_stopped() const;
-  ELASTIC_DECL outcome of_dead() const;
-  ELASTIC_DECL outcome of_uneven_inputs() const;
-  ELASTIC_DECL outcome of_mismatch() const;
-  ELASTIC_DECL outcome of_behind() const;
-  ELASTIC_DECL outcome of_circle() const;
-  ELASTIC_DECL outcome of_silent() const;
-  ELASTIC_DECL outcome of_device() const;
-  ELASTIC_DECL outcome of_transport() const;
-  ELASTIC_DECL outcome of_stacks() const;
-  ELASTIC_DECL stall_verdict nobody() const;
-
-  ELASTIC_DECL stall_verdict::kind cause_of(const rank_evidence& rank) const;
-  enum class difference { inputs, any };
-  ELASTIC_DECL outcome mismatch_of(difference sought) const;
-  ELASTIC_DECL outcome mismatch_in(const rank_group& group, difference sought) const;
-  ELASTIC_DECL stall_verdict verdict(stall_verdict::kind cause,
-                                     stall_verdict::confidence_level confidence,
-                                     const rank_indices& ranks, std::string sentence) const;
-  ELASTIC_DECL std::vector<std::string> evidence_for(const rank_indices& ranks) const;
-  template <class Predicate>
-  rank_indices select(Predicate predicate) const {
-    rank_indices selected;
-    for (std::size_t rank = 0; rank < evidence_.size(); ++rank) {
-      if (predicate(rank)) selected.push_back(rank);
-    }
-    return selected;
-  }
-  std::string names(const rank_indices& ranks) const { return names_of(evidence_, ranks); }
-  const rank_evidence& first(const rank_indices& ranks) const { return evidence_[ranks.front()]; }
-
-  const std::vector<rank_evidence>& evidence_;
-  wait_graph graph_;
-};
-
-inline bool has_ended(const rank_evidence& rank) {
-  return rank.state == process_state::zombie || rank.state == process_state::gone;
-}
-
-inline bool is_at_its_end(const rank_evidence& rank) {
-  return !rank.failure.empty() || is_in_teardown(rank.stack);
-}
-
-/// A stopped process explains the stall if others wait; no further evidence is needed.
-ELASTIC_DECL auto stall_judge::of_stopped() const -> outcome {
-  const auto ranks = select([&](std::size_t rank) {
-    return evidence_[rank].state == process_state::stopped;
-  });
-  if (ranks.empty()) return {};
-  const awaited_operation operation = graph_.most_awaited();
-  const bool is_sure = operation.call != nullptr;
-  return verdict(
-      stall_verdict::kind::stopped,
-      is_sure ? stall_verdict::confidence_level::certain : stall_verdict::confidence_level::likely,
-      ranks,
-      fmt::format("{} {} stopped by a signal or a debugger{}{}", names(ranks), are(ranks),
-                  in_frame(first(ranks)), while_others_wait(operation)));
-}
-
-ELASTIC_DECL auto stall_judge::of_dead() const -> outcome {
-  const auto ranks = select([&](std::size_t rank) { return has_ended(evidence_[rank]); });
-  if (ranks.empty() || ranks.size() == evidence_.size()) return {};
-  const awaited_operation operation = graph_.most_awaited();
-  const bool is_sure = operation.call != nullptr;
-  return verdict(
-      stall_verdict::kind::dead,
-      is_sure ? stall_verdict::confidence_level::certain : stall_verdict::confidence_level::likely,
-      ranks,
-      fmt::format("{} {} ended{}{}", names(ranks), have(ranks),
-                  failure_in_parentheses(first(ranks)), while_others_wait(operation)));
-}
-
-/// Inputs of different sizes make gloo abort some ranks, so this rule precedes the one for ended
-/// ranks, which are not to blame then.
-ELASTIC_DECL auto stall_judge::of_uneven_inputs() const -> outcome {
-  return mismatch_of(difference::inputs);
-}
-
-/// Ranks whose peer has ended may go on to another operation, so this rule comes after the one for
-/// ended ranks.
-ELASTIC_DECL auto stall_judge::of_mismatch() const -> outcome {
-  return mismatch_of(difference::any);
-}
-
-ELASTIC_DECL auto stall_judge::mismatch_of(difference sought) const -> outcome {
-  // Begins with the group in which most ranks wait: others may wait because of it.
-  std::vector<const rank_group*> groups;
-  for (const rank_group& group : graph_.groups()) {
-    const bool tells = sought == difference::inputs && group.is_complete;
-    if (group.waiting > 1 || tells) groups.push_back(&group);
-  }
-  sort_stably(groups, [](const auto* left, const auto* right) {
-    return left->waiting > right->waiting;
-  });
-  for (const rank_group* const group : groups) {
-    if (auto found = mismatch_in(*group, sought)) return found;
-  }
-  return {};
-}
-
-inline bool is_same_call(const collective_call& left, const collective_call& right) {
-  return left.sequence == right.sequence && left.operation == right.operation &&
-         left.sizes == right.sizes && left.types == right.types;
-}
-
-/// The collective that a member has entered, however recently; null if it is in none.
-inline const collective_call* unfinished_call(const group_member& member) {
-  if (member.position == nullptr || !member.position->outstanding) return nullptr;
-  const collective_call& call = *member.position->outstanding;
-  return call.is_point_to_point ? nullptr : &call;
-}
-
-/// Finds members of a group that are in different operations with the same number.
-ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference sought) const
-    -> outcome {
-  struct party {
-    const collective_call* call = nullptr;
-    rank_indices ranks = {};
-    bool is_over() const { return call->state == collective_state::completed; }
-    std::string_view are() const {
-      if (is_over()) return ranks.size() == 1 ? "was" : "were";
-      return detail::are(ranks);
-    }
-  };
-  std::map<std::int64_t, std::map<std::string, party>> operations;
-  party* last = nullptr;
-  const auto add = [&](std::size_t rank, const collective_call& call) {
-    // Almost all members are in the same operation, so this is rare.
-    if (last == nullptr || !is_same_call(*last->call, call)) {
-      last = &operations[call.sequence][signature_of(call)];
-      last->call = &call;
-    }
-    last->ranks.push_back(rank);
-  };
-  // Sizes differ however short a rank has waited, and even if an error made it leave the operation.
-  const bool takes_all = sought == difference::inputs && group.is_complete;
-  for (const group_member& member : group.members) {
-    const collective_call* const call = takes_all ? unfinished_call(member) : member.wait;
-    if (call != nullptr) add(member.rank, *call);
-  }
-  for (const group_member& member : group.members) {
-    if (!group.is_complete) break;
-    const bool has_previous = member.position != nullptr && member.position->previous;
-    if (!has_previous) continue;
-    // With NCCL, a rank may complete an operation while its peers wait in a different one.
-    const collective_call& previous = *member.position->previous;
-    if (takes_all || operations.contains(previous.sequence)) add(member.rank, previous);
-  }
-  for (auto& [sequence, parties] : operations) {
-    if (parties.size() < 2) continue;
-    std::vector<party> sorted;
-    for (auto& [signature, each] : parties) {
-      std::sort(each.ranks.begin(), each.ranks.end());
-      sorted.push_back(std::move(each));
-    }
-    sort_stably(sorted, [](const party& left, const party& right) {
-      return left.ranks.size() < right.ranks.size();
-    });
-    const party& most = sorted.back();
-    const bool is_one_operation =
-        std::all_of(sorted.begin(), sorted.end(), [&](const party& each) {
-          return each.call->operation == most.call->operation;
-        });
-    if (sought == difference::inputs && !is_one_operation) continue;
-    rank_indices ranks;
-    for (std::size_t each = 0; each + 1 < sorted.size(); ++each) {
-      ranks.insert(ranks.end(), sorted[each].ranks.begin(), sorted[each].ranks.end());
-    }
-    // Of two parties of the same size, either may be right.
-    const bool is_even = sorted.size() == 2 && ranks.size() == most.ranks.size();
-    if (is_even) ranks.insert(ranks.end(), most.ranks.begin(), most.ranks.end());
-    const party& least = sorted.front();
-    const rank_evidence& suspect = evidence_[least.ranks.front()];
-    const auto confidence = group.is_complete && !is_even ? stall_verdict::confidence_level::certain
-                                                          : stall_verdict::confidence_level::likely;
-    const std::string where = fmt::format(
-        "in {} #{} of group {}{}, where {} {} in {}{}; {}", printable_line(least.call->operation),
-        sequence, printable_line(group.label), inputs_of(*least.call),
-        count_of_others(most.ranks.size()), most.are(), printable_line(most.call->operation),
-        inputs_of(*most.call), whereabouts(suspect, stall_verdict::kind::mismatch));
-    if (is_at_its_end(suspect) && !least.is_over()) {
-      return verdict(
-          stall_verdict::kind::left, confidence, ranks,
-          fmt::format("{} {} left the work of the others{}, and {} now {}", names(least.ranks),
-                      have(least.ranks), by_failure(suspect), are(least.ranks), where));
-    }
-    return verdict(stall_verdict::kind::mismatch, confidence, ranks,
-                   fmt::format("{} {} {}", names(least.ranks), least.are(), where));
-  }
-  return {};
-}
-
-/// Why a rank has not entered the operation of the others.
-ELASTIC_DECL stall_verdict::kind stall_judge::cause_of(const rank_evidence& rank) const {
-  // FUSE and some others wait interruptibly, in state S.
-  const bool is_in_kernel = rank.state == process_state::uninterruptible ||
-                            (rank.state == process_state::sleeping &&
-                             !file_system_of(rank.wait_channel).empty());
-  if (is_in_kernel) return stall_verdict::kind::blocked;
-  if (is_at_its_end(rank)) return stall_verdict::kind::left;
-  return computes(rank) && rank.stack_moved ? stall_verdict::kind::slow
-                                            : stall_verdict::kind::behind;
-}
-
-ELASTIC_DECL auto stall_judge::of_behind() const -> outcome {
-  auto ranks = select([&](std::size_t rank) {
-    return graph_.is_awaited(rank) && !graph_.waits(rank);
-  });
-  if (ranks.empty()) return {};
-  // The enumeration orders causes by how much they explain; slow ranks come last.
-  sort_stably(ranks, [&](std::size_t left, std::size_t right) {
-    return cause_of(evidence_[left]) < cause_of(evidence_[right]);
-  });
-  const awaited_operation operation = graph_.awaited_from(ranks.front());
-  const rank_group& group = *operation.group;
-  // A rank that computes may only be slow: during a long computation its line does not change, as
-  // in an endless loop. A rank that moves may be slow, too, for example because it reads much from
-  // a slow disk. If a rank sleeps in a single sample, nothing can be concluded.
-  const bool may_compute = std::any_of(ranks.begin(), ranks.end(), [&](std::size_t rank) {
-    const rank_evidence& evidence = evidence_[rank];
-    return computes(evidence) || evidence.stack_moved ||
-           (!evidence.processor_share && cause_of(evidence) == stall_verdict::kind::behind);
-  });
-  const bool is_sure = group.is_complete && !group.has_unknown &&
-                       ranks.size() <= operation.waiting && !may_compute;
-  const stall_verdict::kind cause = cause_of(first(ranks));
-  return verdict(
-      cause,
-      is_sure ? stall_verdict::confidence_level::certain : stall_verdict::confidence_level::likely,
-      ranks,
-      fmt::format("{} {} not entered {}; {}", names(ranks), have(ranks), to_text(operation),
-                  whereabouts(first(ranks), cause)));
-}
-
-/// Ranks that wait for each other in a cycle, in operations of different groups.
-ELASTIC_DECL auto stall_judge::of_circle() const -> outcome {
-  const auto ranks = graph_.circle();
-  if (ranks.size() < 2) return {};
-  std::string sentence;
-  for (std::size_t each = 0; each < ranks.size(); ++each) {
-    constexpr std::size_t shown = 4;
-    if (each == shown) sentence += fmt::format(", and so on for {} ranks", ranks.size());
-    if (each >= shown) break;
-    const std::size_t next = ranks[(each + 1) % ranks.size()];
-    const awaited_operation operation = graph_.awaited_from(next);
-    sentence += fmt::format("{}{} waits in {} #{} of group {} for rank {}", each == 0 ? "" : ", ",
-                            name_of(evidence_[ranks[each]]),
-                            printable_line(operation.call->operation), operation.call->sequence,
-                            printable_line(operation.group->label), evidence_[next].rank);
-  }
-  return verdict(stall_verdict::kind::elsewhere, stall_verdict::confidence_level::likely, ranks,
-                 std::move(sentence));
-}
-
-/// Ranks wait in an operation of a group that contains ranks about which nothing is known.
-ELASTIC_DECL auto stall_judge::of_silent() const -> outcome {
-  const awaited_operation operation = graph_.most_awaited();
-  if (operation.call == nullptr || !operation.group->has_unknown) return {};
-  rank_indices ranks;
-  for (const group_member& member : operation.group->members) {
-    if (!member.is_known) ranks.push_back(member.rank);
-  }
-  // A rank whose stack shows that it waits, too, is not a suspect.
-  std::erase_if(ranks, [&](std::size_t rank) { return is_in_collective(evidence_[rank].stack); });
-  if (ranks.empty() || ranks.size() > operation.waiting) return {};
-  const stall_verdict::kind own = cause_of(first(ranks));
-  const bool is_known = own != stall_verdict::kind::behind || !first(ranks).stack.empty();
-  const bool is_silent = first(ranks).recorder == recorder_state::silent;
-  const stall_verdict::kind cause = is_known ? own : stall_verdict::kind::silent;
-  const std::string_view does = ranks.size() == 1 ? "does" : "do";
-  return verdict(cause, stall_verdict::confidence_level::likely, ranks,
-                 fmt::format("{} {} not {}{}; {}", names(ranks), does,
-                             is_silent ? "answer" : "have a recorder that could be asked",
-                             while_others_wait(operation), whereabouts(first(ranks), cause)));
-}
-
-/// All have entered an operation, but only most devices have begun it.
-ELASTIC_DECL auto stall_judge::of_device() const -> outcome {
-  const awaited_operation operation = graph_.most_awaited();
-  if (operation.call == nullptr) return {};
-  rank_indices ranks;
-  std::size_t started = 0;
-  for (const group_member& member : operation.group->members) {
-    if (member.wait == nullptr || member.wait->sequence != operation.call->sequence) continue;
-    if (member.wait->state == collective_state::started) ++started;
-    if (member.wait->state == collective_state::scheduled) ranks.push_back(member.rank);
-  }
-  if (started == 0 || ranks.empty() || ranks.size() > started) return {};
-  return verdict(stall_verdict::kind::behind, stall_verdict::confidence_level::likely, ranks,
-                 fmt::format("{} {} called {} #{} of group {}, but {} {} not begun it, as {} {} "
-                             "done; {}",
-                             names(ranks), have(ranks), printable_line(operation.call->operation),
-                             operation.call->sequence, printable_line(operation.group->label),
-                             ranks.size() == 1 ? "its device" : "their devices", have(ranks),
-                             count_of_others(started), started == 1 ? "has" : "have",
-                             whereabouts(first(ranks), stall_verdict::kind::behind)));
-}
-
-/// All members of a group have entered an operation, and it does not end. If one of them entered
-/// only just now, it was slow, and the operation is about to end.
-ELASTIC_DECL auto stall_judge::of_transport() const -> outcome {
-  const auto waiting = select([&](std::size_t rank) {
-    return graph_.waits(rank) && !graph_.is_held_up(rank);
-  });
-  if (waiting.empty()) return {};
-  const awaited_operation operation = graph_.most_awaited();
-  if (operation.call == nullptr || !operation.group->is_complete || operation.group->has_unknown ||
-      operation.group->waiting < operation.group->members.size()) {
-    return {};
-  }
-  return verdict(
-      stall_verdict::kind::transport, stall_verdict::confidence_level::likely, {},
-      fmt::format("all {} ranks have entered {} #{} of group {}, which has not ended{}: the "
-                  "transport is stuck",
-                  operation.group->members.size(), printable_line(operation.call->operation),
-                  operation.call->sequence, printable_line(operation.group->label),
-                  for_time(operation.age)));
-}
-
-/// Without recorders: most ranks are in a function of torch.distributed, and a few are not.
-ELASTIC_DECL auto stall_judge::of_stacks() const -> outcome {
-  const bool is_recorded =
-      std::any_of(evidence_.begin(), evidence_.end(), [](const rank_evidence& rank) {
-        return rank.recorder == recorder_state::answered;
-      });
-  if (is_recorded) return {};
-  const auto is_known = [&](std::size_t rank) { return !evidence_[rank].stack.empty(); };
-  const auto waiting = select([&](std::size_t rank) {
-    return is_in_collective(evidence_[rank].stack);
-  });
-  const auto ranks = select([&](std::size_t rank) {
-    return is_known(rank) && !is_in_collective(evidence_[rank].stack);
-  });
-  const bool is_clear = !ranks.empty() && ranks.size() * 2 <= waiting.size() &&
-                        ranks.size() + waiting.size() == evidence_.size();
-  if (!is_clear) return {};
-  const stall_verdict::kind cause = cause_of(first(ranks));
-  const rank_evidence& other = evidence_[waiting.front()];
-  return verdict(
-      cause, stall_verdict::confidence_level::likely, ranks,
-      fmt::format("{} {} not entered {}, in which {} {}{}; {}", names(ranks), have(ranks),
-                  collective_in(other.stack), count_of_others(waiting.size()),
-                  waiting.size() == 1 ? "waits" : "wait", in_frame(other),
-                  whereabouts(first(ranks), cause)));
-}
-
-/// Each rank is counted once: by its operation, else by what its processor does.
-ELASTIC_DECL stall_verdict stall_judge::nobody() const {
-  std::size_t computing = 0;
-  std::size_t silent = 0;
-  for (std::size_t rank = 0; rank < evidence_.size(); ++rank) {
-    if (graph_.waits(rank)) continue;
-    if (computes(evidence_[rank])) {
-      ++computing;
-    } else if (evidence_[rank].recorder != recorder_state::answered) {
-      ++silent;
-    }
-  }
-  const std::size_t waiting = graph_.waiting();
-  std::string sentence =
-      fmt::format("the cause is unknown: of {} ranks, {} wait{} in an operation", evidence_.size(),
-                  waiting == 0 ? "none" : fmt::format("{}", waiting), waiting > 1 ? "" : "s");
-  if (computing > 0) {
-    sentence += fmt::format(", {} compute{}", computing, computing == 1 ? "s" : "");
-  }
-  if (silent > 0) sentence += fmt::format(", {} provided no evidence", silent);
-  stall_verdict unknown;
-  unknown.sentence = std::move(sentence);
-  return unknown;
-}
-
-ELASTIC_DECL stall_verdict stall_judge::verdict(stall_verdict::kind cause,
-                                                stall_verdict::confidence_level confidence,
-                                                const rank_indices& ranks,
-                                                std::string sentence) const {
-  stall_verdict verdict{cause, confidence, {}, std::move(sentence), evidence_for(ranks)};
-  for (const std::size_t rank : ranks) {
-    if (verdict.ranks.size() < limits::blamed_ranks) verdict.ranks.push_back(evidence_[rank].rank);
-  }
-  verdict.sentence = beginning_of(verdict.sentence, limits::verdict_sentence_bytes);
-  return verdict;
-}
-
-/// Lines about the first blamed ranks, and about ranks that wait.
-ELASTIC_DECL std::vector<std::string> stall_judge::evidence_for(const rank_indices& ranks) const {
-  constexpr std::size_t shown_ranks = 4;
-  std::vector<std::string> lines;
-  for (std::size_t each = 0; each < ranks.size() && each < shown_ranks; ++each) {
-    const auto own = lines_about(evidence_[ranks[each]]);
-    lines.insert(lines.end(), own.begin(), own.end());
-  }
-  const awaited_operation operation = graph_.most_awaited();
-  if (operation.call != nullptr) {
-    std::vector<int> waiting;
-    for (const group_member& member : operation.group->members) {
-      const bool waits =
-          member.wait != nullptr && member.wait->sequence == operation.call->sequence;
-      if (waits) waiting.push_back(evidence_[member.rank].rank);
-    }
-    lines.push_back(fmt::format("ranks {} wait in {} #{} of group {}{}{}",
-                                rank_set(std::move(waiting)).text(),
-                                printable_line(operation.call->operation), operation.call->sequence,
-                                printable_line(operation.group->label), inputs_of(*operation.call),
-                                for_time(operation.age)));
-  }
-  if (lines.size() > limits::verdict_evidence_lines) lines.resize(limits::verdict_evidence_lines);
-  for (std::string& line : lines) line = beginning_of(line, limits::verdict_evidence_bytes);
-  return lines;
-}
-
-ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidence,
-                                       const stall_judge_options& options) {
-  return stall_judge(evidence, options).judge();
 }
 
 }  // namespace elastic::detail
@@ -84084,7 +85040,7 @@ class role_log_handler final : public log_handler {
 ELASTIC_DECL logger log_of_role(const std::string& name, const logger& log) {
   for (const log_level level :
        {log_level::debug, log_level::info, log_level::warning, log_level::error}) {
-    if (log.enabled(level)) return logger(new_shared<role_log_handler>(name, log), level);
+    if (log.is_enabled(level)) return logger(new_shared<role_log_handler>(name, log), level);
   }
   return {};
 }
@@ -84438,6 +85394,7 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
     case kind::stop_requested: return "a stop was requested" + why;
     case kind::fault_injected: return "a fault was injected" + why;
     case kind::stall_found: return "the job has stalled" + why;
+    case kind::notice_given: return "notice" + why;
     case kind::stall_ended: return "the job makes progress again" + why;
     case kind::exit_barrier_started: return "the agent waits for the other nodes to finish" + why;
     case kind::exit_barrier_ended:

@@ -33,6 +33,8 @@ class named {
 
 #else
 
+/// The aggregate parameter of a function that may be called in an expression with `co_await`: a
+/// reference, except with g++ 12, for which it is a class that takes no temporary.
 template <class T>
 using named = const T&;
 
