@@ -3754,11 +3754,11 @@ namespace elastic {
 ///     elastic::async_run(strand, store.get("key"), [](std::exception_ptr e, std::string value)
 ///     {…});
 ///
-/// Unlike `co_spawn` it loses no cancellation that comes early, lets every type of cancellation
-/// reach the task, and takes a fifth of the time to compile. The signature is
-/// `void(std::exception_ptr, T)`, or `void(std::exception_ptr)` for a task without a result; T must
-/// have a default constructor. The handler is called on its associated executor, by default on the
-/// task's, never within this call, and lies in memory of its associated allocator.
+/// Unlike `co_spawn` it loses no cancellation that comes early, and lets every type of cancellation
+/// reach the task. The signature is `void(std::exception_ptr, T)`, or `void(std::exception_ptr)`
+/// for a task without a result; T must have a default constructor. The handler is called on its
+/// associated executor, by default on the task's, never within this call, and lies in memory of its
+/// associated allocator.
 ///
 /// @param executor  a strand, or the executor of a context that one thread runs
 ///
