@@ -2352,6 +2352,8 @@ class task_cancellation : public std::enable_shared_from_this<task_cancellation>
   asio::cancellation_slot slot() { return signal_.slot(); }
   /// On the executor: the task begins, and takes every type of cancellation from now on.
   ELASTIC_DECL void begin();
+  /// The task has ended, or was destroyed with its context: requests have no effect any more.
+  ELASTIC_DECL void end();
 
  private:
   ELASTIC_DECL void pass_on();
@@ -2360,6 +2362,7 @@ class task_cancellation : public std::enable_shared_from_this<task_cancellation>
   asio::cancellation_signal signal_;
   bool has_begun_ = false;
   std::mutex mutex_;
+  bool has_ended_ = false;
   std::deque<asio::cancellation_type> requests_;
 };
 using shared_cancellation = std::shared_ptr<task_cancellation>;
@@ -18060,6 +18063,8 @@ namespace elastic::detail {
 ELASTIC_DECL cancel_function task_cancellation::canceller() {
   return [self = shared_from_this()](asio::cancellation_type requested) {
     const std::lock_guard lock(self->mutex_);
+    // The executor may be gone with its context.
+    if (self->has_ended_) return;
     self->requests_.push_back(requested);
     post_work(self->executor_, [self] {
       if (self->has_begun_) self->pass_on();
@@ -18081,9 +18086,31 @@ ELASTIC_DECL void task_cancellation::pass_on() {
   for (const asio::cancellation_type each : requests) signal_.emit(each);
 }
 
-inline task<void> run_cancellable(shared_cancellation cancellation, task<void> work) {
+ELASTIC_DECL void task_cancellation::end() {
+  const std::lock_guard lock(mutex_);
+  has_ended_ = true;
+  requests_.clear();
+}
+
+/// The part of a cancellation that belongs to the task's frame, and ends it with that.
+class cancellation_owner {
+ public:
+  explicit cancellation_owner(shared_cancellation owned) : owned_(std::move(owned)) {}
+  cancellation_owner(cancellation_owner&&) noexcept = default;
+  cancellation_owner& operator=(cancellation_owner&&) = delete;
+  ~cancellation_owner() {
+    if (owned_) owned_->end();
+  }
+
+  void begin() { owned_->begin(); }
+
+ private:
+  shared_cancellation owned_;
+};
+
+inline task<void> run_cancellable(cancellation_owner cancellation, task<void> work) {
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-  cancellation->begin();
+  cancellation.begin();
   // Throws if the cancellation came before.
   co_await std::move(work);
 }
@@ -18092,7 +18119,8 @@ ELASTIC_DECL void start_run(const asio::any_io_executor& executor, task<void> wo
                             end_handler on_end, shared_cancellation cancellation) {
   if (!cancellation) return start_task(executor, std::move(work), std::move(on_end));
   const asio::cancellation_slot slot = cancellation->slot();
-  start_task(executor, run_cancellable(std::move(cancellation), std::move(work)), std::move(on_end),
+  cancellation_owner owner(std::move(cancellation));
+  start_task(executor, run_cancellable(std::move(owner), std::move(work)), std::move(on_end),
              slot);
 }
 

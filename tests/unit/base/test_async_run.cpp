@@ -248,6 +248,22 @@ TEST_CASE("async_run: a cancellation after the end has no effect", "[base]") {
   CHECK(end.result == "done");
 }
 
+TEST_CASE("async_run: a cancellation when its context is gone has no effect", "[base]") {
+  const bool begins = GENERATE(true, false);
+  asio::cancellation_signal cancel;
+  outcome end;
+  bool has_begun = false;
+  {
+    asio::io_context context;
+    async_run(context.get_executor(), hang(has_begun),
+              asio::bind_cancellation_slot(cancel.slot(), end.handler()));
+    if (begins) context.poll();
+  }
+  CHECK(has_begun == begins);
+  cancel.emit(asio::cancellation_type::terminal);
+  CHECK(end.calls == 0);
+}
+
 TEST_CASE("async_run: a context that ends first destroys the task and its handler", "[base]") {
   const auto held = std::make_shared<int>();
   bool has_begun = false;

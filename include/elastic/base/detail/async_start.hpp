@@ -51,6 +51,8 @@ class task_cancellation : public std::enable_shared_from_this<task_cancellation>
   asio::cancellation_slot slot() { return signal_.slot(); }
   /// On the executor: the task begins, and takes every type of cancellation from now on.
   ELASTIC_DECL void begin();
+  /// The task has ended, or was destroyed with its context: requests have no effect any more.
+  ELASTIC_DECL void end();
 
  private:
   ELASTIC_DECL void pass_on();
@@ -59,6 +61,7 @@ class task_cancellation : public std::enable_shared_from_this<task_cancellation>
   asio::cancellation_signal signal_;
   bool has_begun_ = false;
   std::mutex mutex_;
+  bool has_ended_ = false;
   std::deque<asio::cancellation_type> requests_;
 };
 using shared_cancellation = std::shared_ptr<task_cancellation>;
