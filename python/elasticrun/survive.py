@@ -26,13 +26,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import importlib
 import os
 import sys
 import threading
 import time
 import weakref
-from typing import Any, Callable, Dict, List, Optional, TypeVar, cast
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, TypeVar, cast
 
 from elasticrun import torch_state, worker
 from elasticrun.group_sockets import GroupSockets
@@ -633,23 +632,43 @@ def _destroy_groups(is_last: bool = False) -> None:
     _epochs.sockets.forget()
 
 
-# PyTorch's functions that empty caches of DTensor, by their modules.
-_CLEARERS = {"torch.distributed.tensor.debug": "_clear_sharding_prop_cache",
-             "torch.distributed.tensor._redistribute": "clear_redistribute_planner_cache"}
+_DTENSOR = "torch.distributed.tensor"
 
 
 def _forget_meshes() -> None:
     """DTensor keeps what it has found out about a mesh, and with it the mesh and its groups, which
     it would give to equal meshes of later epochs."""
-    if "torch.distributed.tensor" not in sys.modules:
+    if _DTENSOR not in sys.modules:
         return
-    for name, clearer in _CLEARERS.items():
-        with contextlib.suppress(ImportError, AttributeError):  # other releases of PyTorch
-            getattr(importlib.import_module(name), clearer)()
-    for each in gc.get_objects():
-        if type(each) is functools._lru_cache_wrapper and (
-                each.__module__ or "").startswith("torch.distributed.tensor."):
-            each.cache_clear()
+    for cache in _mesh_caches():
+        cache.cache_clear()
+    clearers = [(sys.modules.get(f"{_DTENSOR}._redistribute"), "clear_redistribute_planner_cache"),
+                (sys.modules.get("torch._C"), "_clear_DTensor_sharding_propagator_cache")]
+    for module, name in clearers:
+        clear = getattr(module, name, None)  # not in all releases of PyTorch
+        if clear is not None:
+            clear()
+
+
+def _mesh_caches() -> Iterator[Any]:
+    """The caches of functions that DTensor's modules, classes and objects have. To look through all
+    objects of the process would take the time that a newcomer needs to begin."""
+    names = [name for name in sys.modules if name.startswith(_DTENSOR)]
+    pending = [vars(sys.modules[name]) for name in names]
+    seen: Set[int] = set()
+    while pending:
+        for value in list(pending.pop().values()):
+            if isinstance(value, (classmethod, staticmethod)):
+                value = value.__func__
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            if type(value) is functools._lru_cache_wrapper:
+                yield value
+                continue
+            owner = value if isinstance(value, type) else type(value)
+            if str(owner.__module__).startswith(_DTENSOR) and hasattr(value, "__dict__"):
+                pending.append(vars(value))
 
 
 def _holder() -> str:
