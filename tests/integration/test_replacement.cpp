@@ -318,7 +318,8 @@ TEST_CASE("replacement: one that ends while it leaves or rejoins is replaced, to
 TEST_CASE("replacement: one that falls silent is replaced", "[integration][replacement]") {
   const stage stage;
   words options = one_node("3");
-  options.insert(options.end(), {"--heartbeat-timeout", "2"});
+  // Long enough for a worker that beats, however busy the machine is.
+  options.insert(options.end(), {"--heartbeat-timeout", "6"});
   const auto job = stage.start(options, {"beats:1"});
   int epoch = -1;
   const world before = await_world(stage, 3, epoch);

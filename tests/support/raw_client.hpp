@@ -20,7 +20,7 @@
 
 namespace elastic::test {
 
-/// A TCP client that sends exactly the given bytes, and blocks until it is answered, for at most 20
+/// A TCP client that sends exactly the given bytes, and blocks until it is answered, for at most 60
 /// s. The return value shows if something was missing then.
 ///
 /// Every call is repeated after EINTR, which occurs even without a signal handler: pending kernel
@@ -28,7 +28,7 @@ namespace elastic::test {
 class raw_client {
  public:
   raw_client() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const timeval limit{20, 0};
+    const timeval limit{60, 0};
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     const int on = 1;
@@ -47,7 +47,7 @@ class raw_client {
     const int failed = ::connect(socket_, reinterpret_cast<const sockaddr*>(&at), sizeof at);
     if (failed != 0 && errno == EINTR) {
       pollfd wait{socket_, POLLOUT, 0};
-      again([&] { return ::poll(&wait, 1, 20'000); });
+      again([&] { return ::poll(&wait, 1, 60'000); });
       int problem = 0;
       socklen_t size = sizeof problem;
       ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &problem, &size);
@@ -120,10 +120,10 @@ class raw_client {
   int socket_;
 };
 
-/// Waits until `condition()` holds, for at most 30 s. Result: whether it does.
+/// Waits until `condition()` holds, for at most 60 s. Result: whether it does.
 template <class Condition>
 bool comes_true(Condition condition) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!condition() && std::chrono::steady_clock::now() < limit) ::poll(nullptr, 0, 1);
   return condition();
 }

@@ -52,11 +52,14 @@ task<std::shared_ptr<elastic::store>> store_in(
   co_return std::make_shared<elastic::versioned_store>(std::move(keys));
 }
 
-/// What has nothing to do with time may take long on a machine that is busy.
-task<std::shared_ptr<elastic::store>> patient_store_in(std::string directory) {
+/// A clock for what has nothing to do with time: it may take long on a machine that is busy.
+std::shared_ptr<elastic::time_source> patient_clock() {
   constexpr int slowness = 15;
-  auto time = std::make_shared<elastic::test::slow_clock>(slowness);
-  return store_in(std::move(directory), std::move(time));
+  return std::make_shared<elastic::test::slow_clock>(slowness);
+}
+
+task<std::shared_ptr<elastic::store>> patient_store_in(std::string directory) {
+  return store_in(std::move(directory), patient_clock());
 }
 
 // The error with which a task ends; empty if it has a result.
@@ -199,7 +202,7 @@ CO_TEST("file keys: who is killed in the middle of a change blocks nobody", "[st
 
 CO_TEST("file keys: what was not written here is refused by its name, and stays", "[store]") {
   const temporary_directory place;
-  const auto keys = co_await keys_in(place / "job");
+  const auto keys = co_await keys_in(place / "job", patient_clock());
   co_await keys->put("k", "value");
   const std::string file = place / "job/k";
   const std::string good_text = elastic::test::file_text(file);

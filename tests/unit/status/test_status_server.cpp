@@ -58,15 +58,20 @@ class fast_time final : public elastic::time_source {
   }
   elastic::wall_time wall_now() const override { return clock_.wall_now(); }
   elastic::task<void> sleep_until(elastic::time_point deadline) override {
-    if (deadline == elastic::time_point::max()) return clock_.sleep_until(deadline);
+    if (is_endless_ || deadline == elastic::time_point::max()) {
+      return clock_.sleep_until(elastic::time_point::max());
+    }
     return clock_.sleep_until(begin_ +
                               (deadline - elastic::time_point(std::chrono::hours(1))) / rate);
   }
+  /// Lets no later sleep end.
+  void stop_timers() { is_endless_ = true; }
 
  private:
   static constexpr int rate = 100;
   mutable elastic::system_time clock_;
   elastic::time_point begin_ = clock_.now();
+  std::atomic<bool> is_endless_ = false;
 };
 
 /// A server on a thread of its own, and the job that it shows.
@@ -458,7 +463,8 @@ TEST_CASE("status server: over TCP nothing is commanded, whoever asks", "[status
 
 TEST_CASE("status server: a log directory that does not answer costs a few threads, and no more",
           "[status]") {
-  stage status_stage("0", std::make_shared<fast_time>());
+  const auto clock = std::make_shared<fast_time>();
+  stage status_stage("0", clock);
   std::promise<void> reply;
   const std::shared_future<void> reply_future = reply.get_future().share();
   const auto reads = std::make_shared<std::atomic<int>>(0);
@@ -476,6 +482,7 @@ TEST_CASE("status server: a log directory that does not answer costs a few threa
     CHECK_THAT(status_stage.get("/api/v1/ranks/3/output"), contains_text("HTTP/1.1 503 "));
   }
   CHECK(comes_true([&] { return *reads == 4; }));
+  clock->stop_timers();
   reply.set_value();
   CHECK(comes_true(
       [&] { return status_stage.first_line("/api/v1/ranks/3/output") == "HTTP/1.1 200 OK"; }));
