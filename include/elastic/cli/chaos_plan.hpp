@@ -22,7 +22,7 @@ struct chaos_plan {
       kill,
       /// SIGSTOP, and SIGCONT later.
       stop,
-      /// Stopped for nine tenths of the time.
+      /// The worker is stopped for nine tenths of the time.
       slow,
       /// The agent's connections, as if its cables were pulled, and put in again later.
       cut,

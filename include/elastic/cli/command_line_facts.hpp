@@ -20,7 +20,7 @@ struct command_line_facts {
     std::string help;
   };
 
-  /// Gives the PET_* defaults, PYTHON_EXEC and the like; the workers inherit it.
+  /// The environment variables: PET_* defaults, PYTHON_EXEC and the like. The workers inherit them.
   environment_map environment;
   /// The values of "cpu" and "gpu" for --nproc-per-node: see count_processors, count_accelerators.
   int processors = 1;

@@ -92,7 +92,7 @@ class ELASTIC_EXPORT job_monitor final : public journal_sink,
   ELASTIC_DECL void listed(detail::job_roster roster) override;
 
  private:
-  // These have the mutex.
+  // The callers of these functions hold the mutex.
   ELASTIC_DECL detail::job_view& change_view();
   ELASTIC_DECL detail::report_demand demand_at(std::int64_t now_us) const;
   ELASTIC_DECL void pass_demand();

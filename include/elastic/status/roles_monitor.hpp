@@ -65,14 +65,14 @@ class roles_monitor {
   /// The current state. A view is immutable; a change replaces it by a new one.
   ELASTIC_DECL std::shared_ptr<const detail::viewed_roles> view() const;
 
-  /// The roles are now as this says.
+  /// Sets the current state of the roles.
   ELASTIC_DECL void change(detail::viewed_roles now);
 
   /// The number of changes so far, of a role or of its monitor's view.
   ELASTIC_DECL std::int64_t changes() const;
 
-  /// Sets a function that is called, from any thread, after each change. It must not throw or call
-  /// a monitor. Empty: none.
+  /// Sets the function that any thread calls after each change. It must not throw or call a
+  /// monitor. An empty one removes it.
   ELASTIC_DECL void on_change(std::function<void()> call);
 
  private:

@@ -47,8 +47,8 @@ class status_server {
     /// The roles of a job of several, in place of journal and monitor, which must be empty.
     /// Below "/roles/NAME/" each role has the paths of a job without roles.
     std::shared_ptr<roles_monitor> roles = {};
-    /// The token that clients must send, 16 to 256 letters, digits and "-._~". Empty: none if only
-    /// this host can reach the server; otherwise the server generates one.
+    /// The token that clients must send: 16 to 256 letters, digits and "-._~". If it is empty, the
+    /// server generates one, unless only this host can reach it.
     std::string token = {};
     /// Further names of this host that requests may use.
     std::vector<std::string> host_names = {};

@@ -71,8 +71,9 @@ inline void check_static(const launch_config& config) {
   }
 }
 
-/// `--standalone`, and what is the same: a single node that was told nothing about a rendezvous,
-/// as for torchrun since 2.14. Else two such jobs on one machine would meet at the default port.
+/// Makes a job standalone: one with `--standalone`, or one of a single node whose options name no
+/// rendezvous, as torchrun does since 2.14. Otherwise two such jobs on one machine would meet at
+/// the default port.
 inline void settle_standalone(const given_options& options, launch_config& config) {
   const bool is_standalone = config.standalone;
   rendezvous_parameters& rendezvous = config.rendezvous;
@@ -100,7 +101,7 @@ inline void warn_of_unused(const given_options& options, const launch_config& co
     const auto value = options.find(name);
     if (value) warnings.push_back(fmt::format("{} has no effect: {} uses it", value->source, user));
   };
-  // A rank of 0 is what every node has that is alone; many scripts give it always.
+  // Every node that is alone has rank 0, and many scripts always give it.
   if (!is_static && rendezvous.node_rank != 0) warn("--node-rank", "only --rdzv-backend static");
   for (const char* name : {"--master-addr", "--master-port"}) {
     if (!uses_master) warn(name, "only --rdzv-backend static without --rdzv-endpoint");
@@ -113,7 +114,7 @@ inline void warn_of_unused(const given_options& options, const launch_config& co
   if (config.standalone) warn("--exclude-for", "only a job of several nodes");
 }
 
-/// A job that other jobs would take for theirs.
+/// Warns if other jobs would take this job for theirs.
 inline void warn_of_missing_run_id(const given_options& options, const launch_config& config,
                                    std::vector<std::string>& warnings) {
   const rendezvous_parameters& rendezvous = config.rendezvous;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Documents for other programs, man and the shells, written from the table of options.
+// Writes the manual page and the completion scripts of the shells from the table of options.
 
 #include <elastic/base/config.hpp>
 #include <elastic/cli/command_line_facts.hpp>

@@ -14,8 +14,8 @@
 
 namespace elastic::detail {
 
-/// Appends `text` in lines of at most 79 columns; the first begins at column `indent`, if the
-/// output stands, and so do all others.
+/// Appends `text` in lines of at most 79 columns. The last line of `out` already has `indent`
+/// columns, and the further lines begin at that column, too.
 inline void append_wrapped(std::string& out, std::string_view text, std::size_t indent) {
   constexpr std::size_t width = 79;
   std::size_t column = indent;

@@ -62,7 +62,7 @@ auto in_logs(Members... members) {
   return in_job(&launch_config::workers, &worker_spec::logs, members...);
 }
 
-/// A type whose values a shell completes by these words, besides which there are others.
+/// A type for whose values shells suggest these words. Other values are valid, too.
 inline option_type with_words(option_type type, std::vector<std::string> words) {
   type.choices = std::move(words);
   return type;
@@ -232,7 +232,7 @@ inline std::vector<option_row> make_option_rows() {
        .help = "Number of nodes, or the range within which the job may run. With a range, the "
                "first round waits 30 s for further nodes once it has MIN (--rdzv-conf "
                "last_call_timeout); later rounds begin as soon as all remaining and waiting nodes "
-               "are there. A list such as 2,4,8 has the only numbers that the job may use (c10d, "
+               "are there. With a list such as 2,4,8, the job uses only these numbers (c10d, "
                "etcd-v3 and file); surplus nodes stand by.",
        .type = nodes_type()},
       {.names = "--scale-up-delay",
@@ -595,8 +595,8 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_failure,
        .scope = option_scope::world,
        .help = "Kill a worker as hung if it has reported an exception, does not end, and has done "
-               "nothing at all for this long: no step, output or heartbeat, and neither computing "
-               "nor reading or writing. 0: never.",
+               "nothing at all for this long: no step, output or heartbeat, no computing, reading "
+               "or writing. 0: never.",
        .type = seconds_type(in_config(&program_config::diagnosis, &job_diagnosis::end_after_error)),
        .is_own = true},
       {.names = "--hang-hook",
@@ -711,7 +711,7 @@ inline std::vector<option_row> make_option_rows() {
        .value = "FORMAT",
        .heading = heading_output,
        .scope = option_scope::role,
-       .help = "How output is shown: text, or json, which shows each line, teed or not, as an "
+       .help = "How output is shown: text or json. json shows each line, teed or not, as an "
                "object with time, host, role, rank, local_rank, attempt, stream and text. Log "
                "files are not changed.",
        .type = choice_type<log_options::line_format>(

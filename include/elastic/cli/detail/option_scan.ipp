@@ -207,7 +207,8 @@ class option_scanner {
                 fmt::format("unknown option {}; {}", in_quotes(name), hint));
   }
 
-  /// `letter` of an argument such as "-mx" is not an option; the whole may lack a second dash.
+  /// Refuses the unknown option `letter` in an argument such as "-mx". The user may also have
+  /// forgotten the second dash of a long name.
   [[noreturn]] static void refuse_short(char letter, std::string_view argument) {
     const std::string as_long = fmt::format("-{}", argument.substr(0, argument.find('=')));
     const auto candidates = matches(as_long);

@@ -338,7 +338,7 @@ ELASTIC_DECL option_type local_address_type(option_field<std::string> field) {
   option_type type = host_type(field);
   type.read = [=, read = type.read](const option_value& option, const command_line_facts& facts,
                                     option_target& target) {
-    // Whether a network is one is found out with the interfaces of this host.
+    // A network is checked later, when the interfaces of this host are read.
     const bool is_network = option.text.find('/') != std::string::npos;
     if (!option.text.empty() && !is_network) return read(option, facts, target);
     field(target) = option.text;

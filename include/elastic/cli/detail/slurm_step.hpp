@@ -18,8 +18,8 @@ struct slurm_words {
   std::vector<std::string> warnings;
 };
 
-/// In a step of Slurm (`srun`) that has several nodes and one task on each: which nodes meet and
-/// where, as far as no option says it. Options win; `options` and `target` get the rest.
+/// In a step of Slurm (`srun`) that has several nodes and one task on each, finds out from Slurm's
+/// variables which nodes meet and where. Options win; `options` and `target` get only the rest.
 ///
 /// Elsewhere nothing is taken: in a batch script, which runs on one of its job's nodes, in
 /// a worker of another agent, and with --standalone.

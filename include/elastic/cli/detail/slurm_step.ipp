@@ -170,8 +170,8 @@ class slurm_adopter {
     if (!has("--master-port")) take("--master-port", std::to_string(port()), "SLURM_JOB_ID");
   }
 
-  /// As Slurm names a step, with how often the job was put back into the queue: what the nodes left
-  /// in a place that outlives them, such as an etcd, is none of the next try's.
+  /// Takes Slurm's name of the step, with the number of times that the job was requeued. The next
+  /// try must not find what these nodes left in a place that outlives them, such as etcd.
   void adopt_run_id() {
     if (has("--rdzv-id")) return;
     std::string id = fmt::format("{}.{}", number("SLURM_JOB_ID"), number("SLURM_STEP_ID"));

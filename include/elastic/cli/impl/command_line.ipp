@@ -35,8 +35,8 @@ inline log_level level_of_number(int number) {
   return number <= 40 ? log_level::error : log_level::off;
 }
 
-/// LOGLEVEL, with Python's names. Its numbers and NOTSET stop no job, because the workers may be
-/// who they are for.
+/// Reads LOGLEVEL, with Python's names. Numbers and NOTSET only cause a warning, because they may
+/// be meant for the workers.
 inline log_level read_log_level(const environment_map& environment,
                                 std::vector<std::string>& warnings) {
   std::string name = find_variable(environment, "LOGLEVEL").value_or("");
@@ -78,7 +78,7 @@ inline bool names_password(std::string settings) {
   return ("," + settings).find(",password=") != std::string::npos;
 }
 
-/// Whether this is the option that shows something.
+/// Whether the option that shows something is the one with this name.
 inline bool shows(const scanned_arguments& scanned, std::string_view long_name) {
   return scanned.options.back().row == &option_named(long_name);
 }

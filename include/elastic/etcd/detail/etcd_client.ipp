@@ -48,7 +48,8 @@ ELASTIC_DECL task<std::string> etcd_client::version() & {
                                                     name_of(current_), shown(response)));
 }
 
-/// The gateway of etcd 3.6 and later has "code" and "message" in place of "error".
+/// Whether an answer is a refusal. The gateway of etcd 3.6 and later writes "code" and "message"
+/// instead of "error".
 inline bool holds_refusal(const nlohmann::json& answer) {
   return answer.contains("error") || (answer.contains("code") && answer.contains("message"));
 }

@@ -92,7 +92,7 @@ class etcd_v2_keys final : public leased_keys {
   ELASTIC_DECL task<bool> send_form(std::string key, std::string form);
   ELASTIC_DECL task<bool> remove(std::string key, std::string query);
 
-  // Any answer except that the key was not found means that it exists.
+  // Throws if etcd refuses. The key exists unless the reply has the code key_not_found.
   ELASTIC_DECL task<reply> find(std::string key, std::string query) const;
   ELASTIC_DECL task<reply> ask(http_request request) const;
 

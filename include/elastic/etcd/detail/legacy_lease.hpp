@@ -48,7 +48,7 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   /// The time of the last refresh.
   const life_sign& sign() const { return sign_; }
 
-  /// Why the last refresh failed.
+  /// The reason for the last failure to refresh the key; "no reply" before the first one.
   const std::string& last_problem() const { return last_problem_; }
 
  private:

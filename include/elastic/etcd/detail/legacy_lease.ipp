@@ -62,7 +62,7 @@ ELASTIC_DECL task<void> legacy_lease::refresh() {
 }
 
 ELASTIC_DECL task<void> legacy_lease::keep(std::shared_ptr<legacy_lease> lease) {
-  // Two refreshes in a row may be late or lost.
+  // A third of the lease, so that two refreshes in a row may be late or lost.
   const duration interval = duration(legacy_ttl::lease) / 3;
   time_source& time = *lease->time_;
   for (;;) {

@@ -26,7 +26,7 @@ struct legacy_ttl {
   static constexpr std::chrono::seconds job{7200};
 };
 
-/// The memory of a node about its own steps: the state does not name it.
+/// The steps that a node has taken. It has to remember them, since the state does not name nodes.
 struct legacy_standing {
   /// The version that it has joined, and its rank there; empty: none.
   std::string version;

@@ -91,10 +91,11 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> note_change();
   ELASTIC_DECL task<void> note_failure(std::string reason);
 
-  // Throws when this node has to give up the others, even while it still tries to reach etcd.
+  // Returns with a change when this node has to give up the others, even while it still tries to
+  // reach etcd.
   ELASTIC_DECL task<void> give_up_in_time();
 
-  // Called before it meets the others again, after it had given them up.
+  // Tries to reach etcd before this node meets the others again, if it had given them up.
   ELASTIC_DECL task<void> come_back();
   ELASTIC_DECL task<void> look_once();
   ELASTIC_DECL std::optional<rendezvous_change> change_of(const view& current) const;

@@ -209,7 +209,8 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::placed_round() {
     round.master = co_await workers_.serve(address_, is_loopback(address_), nowhere);
   }
   if (round.dialect == rendezvous_round::agent_dialect::gather) co_return round;
-  // Agents of PyTorch 2.4 and newer agree on it before they exchange information about workers.
+  // Agents of PyTorch 2.4 and newer agree on the master before they exchange information about
+  // workers.
   const time_point limit = now() + settings_.join_timeout;
   task<rendezvous_round::master_endpoint> agreeing = agree_on_master(agents_, round.master, rank_);
   const std::optional<rendezvous_round::master_endpoint> agreed =

@@ -48,8 +48,8 @@ class legacy_round {
   ELASTIC_DECL task<void> wait_for_change(std::string token, time_point deadline);
   ELASTIC_DECL legacy_decision decide(const view& current, time_point deadline) const;
 
-  /// Carries out one step of this node on the state that was read. The step is lost if another node
-  /// was faster.
+  /// Carries out one step of this node on the state in `current`. If another node has changed the
+  /// state since it was read, the step is lost.
   ELASTIC_DECL task<void> carry_out(view current, legacy_action action);
 
   /// Leaves the version that this node is in, to wait for the next one. Its key stays until it

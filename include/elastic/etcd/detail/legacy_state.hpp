@@ -37,7 +37,8 @@ struct legacy_state {
   int participants = 0;
   /// The keys of the nodes that have confirmed, in the order in which they did.
   std::vector<std::string> keep_alives;
-  /// The number of nodes that wait for the version after a complete one; each counts itself.
+  /// Only in a complete state: the number of nodes that wait for the next version. Each counts
+  /// itself.
   int waiting = 0;
   /// Only in a closed state, to which elasticrun adds it; empty if a node of torchrun closed it.
   std::optional<job_ending> ending;

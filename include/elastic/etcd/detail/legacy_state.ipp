@@ -32,7 +32,7 @@ ELASTIC_DECL bool has_confirmed(const legacy_state& state, int rank) {
 inline constexpr std::array<std::string_view, 5> legacy_words = {"setup", "joinable", "frozen",
                                                                  "final", "closed"};
 
-/// Parses a state. Checks each field when it is needed.
+/// Parses a state. Checks only the fields that a state with its status needs.
 class legacy_reader {
  public:
   using json = nlohmann::json;

@@ -104,7 +104,7 @@ inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
   return options;
 }
 
-/// The first line of a file that holds a password.
+/// Reads a password from the first line of a file.
 /// Errors: `errc::invalid_argument`, naming the file.
 inline std::string password_in(const rendezvous_parameters& parameters, const std::string& path) {
   constexpr std::size_t most_bytes = 4096;
@@ -137,7 +137,7 @@ ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameter
   return parameters;
 }
 
-/// With `lease_ttl`: the node shows that it lives often enough for that.
+/// Applies the setting `lease_ttl`: the node shows three times within it that it lives.
 inline rendezvous_parameters with_lease(rendezvous_parameters parameters) {
   if (parameters.conf.count("lease_ttl") == 0) return parameters;
   parameters.keep_alive_interval = parameters.seconds("lease_ttl", {}) / 3;
@@ -189,7 +189,8 @@ inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
   return make_registered(std::move(parameters), std::move(place));
 }
 
-/// The first call to etcd: an error says what was tried, and that etcd had the join timeout.
+/// Makes the first call to etcd. Its error says what was tried, and that etcd had the join timeout
+/// to answer.
 inline task<void> reach_etcd(std::shared_ptr<etcd_client> client, logger log) {
   std::string problem;
   try {
@@ -359,7 +360,7 @@ inline void refuse_own_options(const rendezvous_parameters& parameters, const et
   parameters.refuse_choice_of_nodes("a job with nodes of torchrun, or by etcd's v2 API,");
   if (!parameters.chosen_secret()) return;
   throw error(errc::invalid_argument,
-              fmt::format("{}: at the etcd {} nodes meet as those of torchrun do, which know no "
+              fmt::format("{}: at the etcd {}, nodes meet by torchrun's protocol, which knows no "
                           "secret",
                           parameters.name_of("secret_file"), client.name()));
 }
@@ -415,7 +416,7 @@ inline task<std::shared_ptr<rendezvous_handler>> choose_etcd(
     meeting = dynamic->meet();
     tried = dynamic;
   }
-  // Nodes of torchrun may still come, if etcd can show whether they do.
+  // Without an answer over the v2 API, no nodes of torchrun can come. Otherwise they still may.
   if (!is_legacy) co_return tried;
   co_return co_await meet_unless_legacy(std::move(parameters), client, std::move(meeting), tried);
 }

@@ -27,8 +27,8 @@ struct command_peer {
 /// Whether a path is that of commands, known or not.
 ELASTIC_DECL bool is_command_path(std::string_view path);
 
-/// Reads a command, without I/O. Result: the command, or the answer that says why it is none, or
-/// not for this client.
+/// Reads a command, without I/O. Result: the command, or an answer that says why the request has no
+/// valid command or why this client may not send it.
 /// @param body  empty, or one JSON object: "reason" (text), and of a checkpoint "within" (seconds)
 ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_head& request,
                                                                    std::string_view body,

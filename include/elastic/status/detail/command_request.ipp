@@ -20,7 +20,7 @@
 namespace elastic::detail {
 
 inline constexpr std::string_view command_path_prefix = "/api/v1/commands/";
-/// The same as the command: it changes nothing.
+/// A GET of this path gives the command "stacks", which changes nothing.
 inline constexpr std::string_view stacks_path = "/api/v1/stacks";
 
 inline std::string known_commands() {

@@ -66,7 +66,7 @@ inline std::string outcome_words(const job_event& event) {
   return event.state.empty() ? std::string() : ", " + printable_text(event.state);
 }
 
-/// The sentence of what happened on another node, which told no more than this event has.
+/// A sentence about an event of another node. This event holds all that the node has told.
 inline std::string told_sentence(const job_event& told) {
   const std::string where = fmt::format("on {}: ", printable_text(told.peer));
   const auto kind = job_event_kind_of(told.state);

@@ -17,7 +17,7 @@ namespace elastic::detail {
 /// @param now_us  the time of day, in microseconds since 1970
 ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us);
 
-/// The view for people, in lines; what is hostile in it may be shown on a terminal.
+/// The view for people, in lines. Hostile text in it is escaped, so that a terminal can show it.
 ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us);
 
 /// The progress reports since a time, as {"time_us": …, "workers": [[rank, step, total, seconds

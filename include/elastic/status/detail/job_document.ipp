@@ -78,7 +78,7 @@ class text_budget {
   }
 
  private:
-  // A byte of a text takes up to 6 in JSON.
+  // A byte of text takes up to 6 bytes in JSON, so these texts fill less than half of the answer.
   std::size_t left_ = limits::status_answer_bytes / 16;
 };
 
@@ -161,7 +161,7 @@ inline std::string uses_part(const job_view& view, std::int64_t now_us) {
 /// "41.0 s", "20 min 13 s", "18 h 31 min".
 inline std::string span_text(double seconds) {
   if (seconds < 60) return fmt::format("{:.1f} s", seconds);
-  // More years than a job has.
+  // Keeps the number within its type. No job runs for so many years.
   const auto whole = static_cast<std::int64_t>(std::min(seconds, 1e12));
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
@@ -190,7 +190,7 @@ inline std::vector<std::int64_t> named_ranks(std::vector<std::int64_t> ranks) {
   return ranks;
 }
 
-/// Replicas run without having met.
+/// The round of an attempt, or its state if it has no round: replicas run without having met.
 inline std::string attempt_name(const job_attempt& attempt) {
   if (attempt.round >= 0) return fmt::format("round {}", attempt.round);
   if (attempt.started_us == 0) return "meeting";
@@ -247,7 +247,7 @@ inline bool is_remarkable(const viewed_worker& worker, double median) {
          (median > 0 && worker.step_seconds > median * straggler_ratio);
 }
 
-/// Each of a few workers, else only those of which there is something to be said.
+/// A line for each worker if there are few; otherwise, lines for the remarkable ones only.
 inline std::string workers_text(const job_view& view) {
   constexpr std::size_t most_lines = 16;
   const bool shows_each = view.workers().size() <= most_lines;

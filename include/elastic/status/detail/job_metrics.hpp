@@ -30,7 +30,7 @@ ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept);
 /// The "Content-Type" of the response.
 ELASTIC_DECL std::string_view content_type(metrics_format format);
 
-/// One role of a job, whose samples have its name as the label `role`.
+/// One role of a job. Its samples carry the role's name as the label `role`.
 struct role_metrics {
   std::string name;
   /// "waiting", "running" and so on.
@@ -39,9 +39,9 @@ struct role_metrics {
   std::optional<viewed_stores> stores = {};
 };
 
-/// The view as metrics, which docs/observe.md lists. What is true of the job as a whole is only
-/// among those of one node, so that a sum over nodes counts it once: the one that serves the
-/// rendezvous, or else that of group rank 0.
+/// The view as metrics, which docs/observe.md lists. Only one node writes the metrics about the job
+/// as a whole, so that a sum over nodes counts them once: the node that serves the rendezvous, or
+/// else the node of group rank 0.
 /// @param now_us  the time of day, in microseconds since 1970
 /// @param stores  none: this node serves none, or nobody counts
 ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,

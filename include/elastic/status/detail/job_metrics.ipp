@@ -17,7 +17,8 @@
 
 namespace elastic::detail {
 
-/// Writes families of metrics. What is told of a family again, for another role, stands with it.
+/// Writes families of metrics. If several roles write to the same family, it keeps their samples
+/// together.
 class metrics_writer {
  public:
   explicit metrics_writer(metrics_format format) : format_(format) {}
@@ -139,7 +140,8 @@ inline void write_state(metrics_writer& writer, const job_state& job) {
   writer.sample(static_cast<double>(job.round()));
 }
 
-/// The node that serves the rendezvous tells it; if it does not show the job, that of group rank 0.
+/// Whether this node writes the metrics about the whole job: it serves the rendezvous, or it has
+/// group rank 0 and no other node shows the job.
 inline bool tells_of_whole_job(const job_view& view) {
   return view.whole().is_known() || (view.job().group_rank() == 0 && !view.is_shown_elsewhere());
 }
@@ -228,7 +230,7 @@ inline void write_standbys(metrics_writer& writer, const job_state& job) {
   writer.sample(static_cast<double>(job.standbys()->bytes));
 }
 
-/// A label for each of many would be a series for each of them.
+/// Only a few ranks are named, because each label makes a time series of its own.
 inline constexpr std::size_t most_named_ranks = 8;
 
 inline void write_suspicions(metrics_writer& writer, const job_view& view) {

@@ -94,7 +94,7 @@ struct duration_histogram {
   ELASTIC_DECL void add(double seconds);
 };
 
-/// Whether the worker has ended well that a worker_ended is about.
+/// Whether the worker of a worker_ended event succeeded.
 inline bool has_succeeded(const job_event& event) {
   return event.exit_code == 0 || event.state == "succeeded";
 }
@@ -157,7 +157,7 @@ struct job_attempt {
   bool is_replacement = false;
   std::vector<std::int64_t> replaced = {};
 
-  // ---- what documents leave out, and `explain` shows ----
+  // ---- for `explain`; documents leave this out ----
 
   /// The time at which this node joined the round, and its wait before that; empty: not yet.
   std::int64_t joined_us = 0;
@@ -244,14 +244,14 @@ class job_state {
   job_state() = default;
   explicit job_state(state_bounds bounds) : bounds_(bounds) {}
 
-  /// Takes the next record. One of another epoch begins anew, one that was taken before is passed
-  /// over.
+  /// Takes the next record. A record of another epoch begins a new state. A record that was taken
+  /// before is ignored.
   /// Result: whether it was taken
   ELASTIC_DECL bool take(const journal_record& record);
 
   agent_activity activity() const { return activity_; }
   bool has_ended() const { return activity_ >= agent_activity::succeeded; }
-  /// Why it is at that; empty: nothing more is to be said.
+  /// The reason for its activity; empty if there is none.
   const std::string& reason() const { return reason_; }
   /// The activity of the agent, whatever its workers do; `rest` before its first record.
   agent_phase phase() const { return phase_; }
@@ -261,7 +261,7 @@ class job_state {
   bool is_stalled() const { return is_stalled_; }
 
   const job_replacements& replacements() const { return replacements_; }
-  /// Empty: the job has made none.
+  /// The standbys of this node; empty if the job has made none.
   const std::optional<job_standbys>& standbys() const { return standbys_; }
 
   /// The last record that was taken; 0: none.
@@ -295,8 +295,8 @@ class job_state {
   /// The seconds of one use of time up to `now_us`; and the sum of all uses.
   ELASTIC_DECL double seconds(time_use use, std::int64_t now_us) const;
   ELASTIC_DECL double all_seconds(std::int64_t now_us) const;
-  /// The last productive time, which is taken back as far as it went to a step that is lost: from
-  /// when to when; none if both are the same.
+  /// The begin and the end of the last productive time. If its last step is lost, the time spent on
+  /// that step is taken back. Both are equal if there is no such time.
   ELASTIC_DECL std::pair<std::int64_t, std::int64_t> revocable(std::int64_t now_us) const;
   /// Whether workers of this node have reported steps. Without them, all the time for which workers
   /// ran is productive, unless a stall was found.

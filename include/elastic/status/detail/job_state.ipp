@@ -98,7 +98,7 @@ ELASTIC_DECL void job_state::begin_run(const journal_record& record) {
   epoch_ = record.epoch;
   began_us_ = record.time_us;
   use_began_us_ = record.time_us;
-  // The beginning of the journal is lost.
+  // Any other first event shows that the beginning of the journal is lost.
   if (record.event.kind == job_event::type::agent_started) return;
   add_attempt(record);
   attempts_.back().round = record.event.round.value_or(-1);
@@ -124,7 +124,7 @@ ELASTIC_DECL void job_state::keep(std::vector<job_event> job_attempt::*kept,
 
 ELASTIC_DECL void job_state::apply(const journal_record& record) {
   const job_event& event = record.event;
-  // The failure that ends a job counts, but causes no restart.
+  // The event counts failures, but the failure that ends a job causes no restart.
   const std::int64_t last = event.kind == job_event::type::failure_decided ? 1 : 0;
   if (event.restarts) restarts_ = std::max<std::int64_t>(*event.restarts - last, 0);
   if (event.max_restarts) max_restarts_ = *event.max_restarts;
@@ -229,8 +229,8 @@ ELASTIC_DECL void job_state::apply(const journal_record& record) {
   }
 }
 
-/// A replica runs again, beside those that ran on, which is an attempt of its own unless one that
-/// ended at the same time has begun it.
+/// Notes that a replica runs again; the others ran on. This begins an attempt, unless a replica
+/// that ended at the same time has already begun it.
 ELASTIC_DECL void job_state::restart_replica(const journal_record& record) {
   const job_event& event = record.event;
   const std::int64_t place = event.rank.value_or(-1);
@@ -420,7 +420,7 @@ ELASTIC_DECL void job_state::end_worker(const journal_record& record) {
   const job_event& event = record.event;
   using condition = job_worker::condition;
   const std::string name = exit_name(event);
-  // There are as many names as exit codes and signals, but for those of a file that lies.
+  // Exit codes and signals limit the number of names, but a file may name any number of them.
   if (exits_.contains(name) || exits_.size() < limits::viewed_exits) ++exits_[name];
   const bool succeeded = has_succeeded(event);
   if (!succeeded) keep(&job_attempt::failures, event);
@@ -461,7 +461,7 @@ ELASTIC_DECL void job_state::suspect(const job_event& event) {
   worker->suspicion_reason = is_none ? std::string() : event.reason;
 }
 
-/// Those that ended because they were told to have no record of their own.
+/// Marks the workers that were told to end as stopped: their ends have no records.
 ELASTIC_DECL void job_state::note_stopped(const journal_record& record) {
   if (record.event.seconds) stops_.add(*record.event.seconds);
   if (!attempts_.empty()) {
@@ -480,7 +480,7 @@ ELASTIC_DECL void job_state::note_stopped(const journal_record& record) {
   }
 }
 
-/// The first event is the cause; the rest are consequences.
+/// Only the first of these events ends the attempt: it is the cause, and the rest are consequences.
 ELASTIC_DECL void job_state::end_attempt(const journal_record& record, attempt_end end) {
   if (!is_open_ || attempts_.back().end != attempt_end::none) return;
   job_attempt& attempt = attempts_.back();

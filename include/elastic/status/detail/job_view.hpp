@@ -23,7 +23,7 @@ struct viewed_progress {
   const viewed_worker* slowest = nullptr;
   /// The slowest of those that say something; workers of other nodes tell no text.
   const viewed_worker* speaker = nullptr;
-  /// The median of what a step takes those that run; 0: not known.
+  /// The median duration of a step of the running workers, in seconds; 0 if it is not known.
   double median_seconds = 0;
 
   /// The time that the job still takes, if its workers report the number of all steps.
@@ -91,7 +91,7 @@ inline void job_view::take(const journal_record& record) {
   show_workers();
 }
 
-/// Whoever is new in a place has reported nothing.
+/// Copies the workers of the state. A worker that is new in its place has not reported anything.
 inline void job_view::show_workers() {
   workers_.resize(job_.workers().size());
   for (std::size_t place = 0; place < workers_.size(); ++place) {

@@ -32,9 +32,9 @@ ELASTIC_DECL journal_contents parse_journal(std::string_view text);
 /// `limits::journal_read_bytes`, or has lines of which none is a record.
 ELASTIC_DECL journal_contents read_journal(const std::string& path);
 
-/// The journals of a run: `path` itself if it is a file; that of the log directory `path`; or those
-/// of the newest run of which a log directory lies in it, one for each node that wrote there: those
-/// with its run id that were written at the same time, directly or by way of others.
+/// The journals of a run: `path` itself if it is a file; the journal of the log directory `path`;
+/// or, if `path` holds the log directories of runs, the journals of the newest run, one for each
+/// node that wrote there. They have one run id and overlap in time, directly or through others.
 /// Errors: `errc::file_access`, saying what was looked for.
 ELASTIC_DECL std::vector<std::string> find_journals(const std::string& path);
 

@@ -37,7 +37,7 @@ inline std::string report_text(const viewed_worker& worker) {
                      json_string(report_reason(worker.reason)));
 }
 
-/// The text of an event for other nodes; no more, since each part of a report has its room.
+/// The text of an event for other nodes: only some fields, since each part of a report has a limit.
 inline std::string report_text(const journal_record& event) {
   journal_record shown;
   shown.sequence = event.sequence;
@@ -92,7 +92,7 @@ inline viewed_worker read_worker(const record_rows& rows, const nlohmann::ordere
   worker.step = number(3, -1, most);
   worker.total = number(4, 0, most);
   if (!entry[5].is_number() || !(entry[5].get<double>() >= 0) || entry[5].get<double>() > 1e12) {
-    rows.refuse("has a worker whose steps take no time");
+    rows.refuse("has a worker whose step time is not a number of seconds from 0 to 1e12");
   }
   worker.step_seconds = entry[5].get<double>();
   if (!entry[6].is_null()) worker.exit_code = number(6, least, most);

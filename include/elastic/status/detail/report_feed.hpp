@@ -14,8 +14,8 @@
 
 namespace elastic::detail {
 
-/// The changes that a node has yet to report to the one that shows the job, in
-/// pieces of at most `limits::node_report_bytes`.
+/// The changes that a node has not yet reported to the node that shows the job, in pieces of at
+/// most `limits::node_report_bytes`.
 class report_feed {
  public:
   /// Nothing was told yet.

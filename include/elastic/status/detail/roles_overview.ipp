@@ -19,7 +19,7 @@
 
 namespace elastic::detail {
 
-/// Why something is as it is, as it may be shown.
+/// A reason, cut to a limit and made printable.
 inline std::string shown_reason(std::string_view reason) {
   constexpr std::size_t most = 400;
   return printable_line(std::string(reason.substr(0, most)));

@@ -75,8 +75,8 @@ struct role_path {
 /// None: it is not a path of a role. Escapes stay as they are, since no name of a role needs one.
 ELASTIC_DECL std::optional<role_path> role_path_of(std::string_view path);
 
-/// The answer to a request about a job of several roles, without I/O. Each role has the paths of a
-/// job without roles below its own path.
+/// The answer to a request about a job of several roles, without I/O. Each role has the same paths
+/// as a job without roles, below "/roles/NAME".
 ELASTIC_DECL status_answer answer_of(const http_head& request, const status_gate& gate,
                                      const roles_source& source, std::int64_t now_us);
 

@@ -180,8 +180,8 @@ status_answer admitted_answer(const http_head& request, const status_gate& gate,
   status_answer answer;
   answer.status = 303;
   answer.headers.emplace_back("Location", request.path);
-  // Strict would not be sent by who came over a link of another site; what of it does more than
-  // open the page is refused.
+  // With SameSite=Strict, a browser would not send the cookie after a link on another site. Lax is
+  // safe, because the gate refuses all requests of other sites that do more than open the page.
   answer.headers.emplace_back("Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Lax",
                                                         gate.cookie, gate.session));
   return answer;
@@ -353,7 +353,7 @@ ELASTIC_DECL event_cursor cursor_of(const http_head& request) {
   return cursor;
 }
 
-/// A record as those get it who follow the job: with what happened in words.
+/// A record as followers of the job get it: with a sentence that says what happened.
 inline std::string told_record(const journal_record& record) {
   std::string line = to_json_line(record);
   line.pop_back();

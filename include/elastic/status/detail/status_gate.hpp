@@ -13,8 +13,8 @@ namespace elastic::detail {
 
 /// Which clients may ask a status server.
 struct status_gate {
-  /// The names that "Host" may have besides IP addresses and "localhost", in lower case. A page of
-  /// another host's name, which leads here, must not read what is here.
+  /// The names that "Host" may have besides IP addresses and "localhost", in lower case. Another
+  /// site may let its name lead to this host; its pages must not read the answers.
   std::vector<std::string> hosts = {};
   /// Whether "Host" is looked at: not over a Unix socket, which no page reaches.
   bool checks_host = true;
@@ -34,14 +34,14 @@ enum class admission {
   granted_by_query,
   /// It names a host that this is not.
   wrong_host,
-  /// A page of another site asks, and it is not that somebody follows its link to the page.
+  /// A page of another site sends it, and not because a user follows a link to the status page.
   cross_site,
   token_needed,
 };
 
 ELASTIC_DECL admission admission_of(const http_head& request, const status_gate& gate);
 
-/// Takes the same time wherever two texts of a length differ.
+/// Compares two texts. If they are equally long, the time does not depend on where they differ.
 ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right);
 
 /// The value of a parameter of a query, as it was sent; empty if there is none.

@@ -196,7 +196,7 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
   try {
     content = detail::parse_node_report(report);
   } catch (const error&) {
-    // A report that cannot be read is of a release that we do not know.
+    // A node with another release may send reports that this one cannot read.
     return;
   }
   detail::job_news news;
@@ -211,7 +211,7 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
       change_view().shown_elsewhere(false);
     }
     if (news.has_steps) progress_us_ = now;
-    // The viewer that looked once is gone.
+    // A viewer that looked only once may be gone by now, so the demand may be lower.
     pass_demand();
     if (news.has_changed) ++changes_;
     if (on_change_) on_change_();

@@ -250,7 +250,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     }
   }
 
-  /// A client that asks takes the place of one that has kept silent, the longest first.
+  /// Admits a client. If there is no room, it takes the place of the oldest idle client, if any.
   void admit(accepted_stream accepted) {
     if (clients_.size() >= limits::status_connections) {
       const auto silent = std::find_if(clients_.begin(), clients_.end(),
@@ -532,7 +532,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     std::vector<const shown_job*> jobs_;
   };
 
-  /// A viewer that sends more than nothing has not understood what this is.
+  /// Returns when the viewer hangs up or sends anything, which no viewer of this stream should do.
   static task<void> watch_end(client_pointer watched) {
     std::array<char, 64> piece;
     co_await watched->stream->read_some(asio::buffer(piece));
@@ -598,7 +598,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
         continue;
       }
       if (self->is_stopping_) {
-        // A request of the viewer's for the last state may come too late.
+        // Sends the last state unasked, because a request for it may come too late.
         const std::string last = job_json(*monitor.view(), monitor.now_us());
         co_await send(self, client, last_event_text(last));
         co_return;
