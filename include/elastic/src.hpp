@@ -93,6 +93,7 @@
 #include <elastic/agent/detail/workers/node_checker.ipp>
 #include <elastic/agent/detail/workers/process_builder.ipp>
 #include <elastic/agent/detail/workers/unserved_store.ipp>
+#include <elastic/agent/detail/workers/worker_files.ipp>
 #include <elastic/agent/detail/workers/worker_leftovers.ipp>
 #include <elastic/agent/detail/workers/worker_orders.ipp>
 #include <elastic/agent/detail/workers/worker_stop.ipp>

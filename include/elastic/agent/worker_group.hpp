@@ -10,6 +10,8 @@
 #include <elastic/agent/detail/workers/attempt_verdict.hpp>
 #include <elastic/agent/detail/workers/hang_hooks.hpp>
 #include <elastic/agent/detail/workers/process_builder.hpp>
+#include <elastic/agent/detail/workers/worker_calls.hpp>
+#include <elastic/agent/detail/workers/worker_files.hpp>
 #include <elastic/agent/detail/workers/worker_leftovers.hpp>
 #include <elastic/agent/detail/workers/worker_watch.hpp>
 #include <elastic/agent/log_layout.hpp>
@@ -26,9 +28,7 @@
 #include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/contract/detail/call_memfd.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/contract/error_file.hpp>
 #include <elastic/control/checkpoint_outcome.hpp>
 #include <elastic/control/worker_channels.hpp>
 #include <elastic/control/worker_message.hpp>
@@ -291,9 +291,6 @@ class worker_group {
   /// How many workers run.
   std::size_t running() const { return processes_.running(); }
 
-  /// Whether workers have run, in any attempt.
-  bool has_run() const { return has_run_; }
-
   /// The error with which a run ends. Before workers have run, the caller can correct some errors
   /// (a value, a file, a port) and try again; afterwards, each is the failure of a running job:
   /// `errc::start_failed`, with the same text.
@@ -373,30 +370,15 @@ class worker_group {
   ELASTIC_DECL std::optional<int> owner_of(pid_t pid) const;
   ELASTIC_DECL void announce_stop(const stop_plan& plan);
 
-  // Whether workers start without log files after this failure.
-  ELASTIC_DECL bool may_lack_files(const error& failure) const;
-  ELASTIC_DECL void go_without_files(const std::string& problem, int restart_count,
-                                     const std::vector<std::size_t>& slots);
-  ELASTIC_DECL std::vector<logs_specs::worker_output> plan_outputs(
-      const std::vector<worker_identity>& identities, int restart_count,
-      const std::vector<std::size_t>& slots);
   ELASTIC_DECL task<void> start_process(std::size_t slot, process_set::process process,
                                         int restart_count);
 
-  // Warns once about streams that are redirected to files although there is no log directory.
-  ELASTIC_DECL void warn_of_discarded_output(const std::vector<logs_specs::worker_output>& outputs);
   // Starts the workers concurrently: each start waits for the first message of its guard, and the
   // guards run on other processors.
   ELASTIC_DECL task<void> start_some(std::vector<worker_identity> identities,
                                      std::vector<std::size_t> slots, const job_context& job);
   ELASTIC_DECL task<void> start_worker(worker_identity identity, const job_context& job,
                                        logs_specs::worker_output output);
-  ELASTIC_DECL void give_call(std::size_t slot, process_spec& process);
-  ELASTIC_DECL void take_value(std::map<int, std::string>& values, int rank,
-                               detail::call_answer answer) const;
-
-  /// The reason of a failure that a worker's function left, if there is no error file.
-  ELASTIC_DECL std::optional<error_file_content> failure_of_call(std::size_t slot) const;
   ELASTIC_DECL void note(const process_set::process_end& end);
   // Resets the state of a replica that has ended, as if it had never run.
   ELASTIC_DECL void forget(std::size_t slot);
@@ -419,11 +401,6 @@ class worker_group {
   ELASTIC_DECL task<void> make_room();
   ELASTIC_DECL task<void> start_each(rendezvous_round round, assigned_ranks ranks,
                                      std::string run_id, std::vector<int> restart_counts);
-  ELASTIC_DECL task<void> make_directories(int restart_count);
-  ELASTIC_DECL task<void> make_directories(int restart_count, std::vector<std::size_t> slots);
-  ELASTIC_DECL task<void> make_or_lack(int restart_count, std::vector<std::size_t> slots,
-                                       std::function<void(log_layout&)> make);
-  ELASTIC_DECL task<void> change_layout(std::function<void(log_layout&)> change);
   ELASTIC_DECL detail::worker_leftovers::source source_of(const worker& failed) const;
   ELASTIC_DECL task<void> read_leftovers();
 
@@ -450,8 +427,7 @@ class worker_group {
     /// The count when the workers were started.
     std::optional<std::uint64_t> oom_kills;
     std::vector<worker> workers;
-    /// By local rank, if the workers run a function.
-    std::vector<detail::call_memfd> sheets;
+    detail::worker_calls calls;
     /// The local ranks of the workers that ended, in the order of their ends.
     std::vector<std::size_t> ended;
     worker_state state = worker_state::init;
@@ -473,12 +449,8 @@ class worker_group {
       time_point heard{};
     };
     std::vector<reported_step> steps;
-    /// By local rank, the files in the log directory that have the worker's output; empty: none.
-    struct output_files {
-      std::string out;
-      std::string err;
-    };
-    std::vector<output_files> files;
+    /// By local rank.
+    std::vector<detail::worker_files::output> files;
     detail::worker_watch watch;
     /// How many suspicions were reported, and which workers are suspected: the end of a suspicion
     /// is reported, too.
@@ -498,8 +470,8 @@ class worker_group {
   worker_spec spec_;
   detail::descriptor_need descriptors_;
   log_layout& layout_;
+  detail::worker_files files_;
   detail::worker_leftovers leftovers_;
-  std::shared_ptr<logs_specs> logs_;
   logger log_;
   /// Null: nothing is reported.
   std::shared_ptr<job_journal> journal_;
@@ -512,7 +484,6 @@ class worker_group {
   std::function<void()> on_start_;
   /// Empty: the workers are not replicas.
   std::function<void(std::size_t)> on_replica_end_;
-  bool has_warned_of_output_ = false;
   bool has_run_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;

@@ -4,21 +4,16 @@
 
 #include <elastic/agent/worker_group.hpp>
 
-#include <elastic/agent/detail/workers/default_logs_specs.hpp>
 #include <elastic/agent/detail/workers/program_environment.hpp>
 #include <elastic/agent/detail/workers/uninterruptible_watch.hpp>
 #include <elastic/base/asio.hpp>
-#include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/new_shared.hpp>
-#include <elastic/base/detail/quantity.hpp>
 #include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/when_all.hpp>
-#include <elastic/contract/function_call.hpp>
-#include <elastic/net/host_name.hpp>
 #include <elastic/process/detail/file_tail.hpp>
 #include <elastic/process/detail/oom_kills.hpp>
 #include <elastic/process/detail/process_tree.hpp>
@@ -77,20 +72,6 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal) {
   return !signal || *signal == stop_signal || *signal == SIGKILL || *signal == SIGTERM;
 }
 
-/// The path if it is in the log directory; else empty: whether files elsewhere hang is unknown.
-inline std::string path_in(const log_layout& layout, const std::string& path) {
-  return layout.is_enabled() && path.starts_with(layout.root()) ? path : std::string();
-}
-
-/// The plan without its file: what was to go there is shown.
-inline output_plan without_file(output_plan plan) {
-  if (plan.file.empty()) return plan;
-  plan.file.clear();
-  plan.kind = output_plan::how::copy;
-  plan.console = true;
-  return plan;
-}
-
 /// How many descriptors the workers of an agent need.
 inline std::size_t descriptors_of(const worker_spec& spec) {
   return static_cast<std::size_t>(std::max(spec.nproc_per_node, 0)) * limits::worker_descriptors;
@@ -108,8 +89,8 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
     : spec_(std::move(spec)),
       descriptors_(detail::descriptors_of(spec_)),
       layout_(layout),
+      files_(spec_, layout_, services.logs, services.log),
       leftovers_(layout_, spec_.directory, services.time, services.log),
-      logs_(services.logs ? services.logs : detail::new_shared<detail::default_logs_specs>()),
       log_(services.log),
       journal_(services.journal),
       tails_(detail::internals::of(services).tails),
@@ -157,7 +138,7 @@ ELASTIC_DECL void worker_group::open_attempt(attempt next) {
 ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
                                             std::string run_id, int restart_count) & {
   co_await make_room();
-  co_await make_directories(restart_count);
+  co_await files_.start_attempt(restart_count);
   const job_context job = context_of(round, std::move(run_id), restart_count);
   open_attempt(new_attempt(round, ranks, restart_count));
   std::vector<std::size_t> slots(attempt_.workers.size());
@@ -183,7 +164,7 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
   next.oom_kills = detail::count_oom_kills();
   next.watch = detail::worker_watch(spec_.watch_interval);
   next.workers.resize(workers);
-  if (spec_.function) next.sheets.resize(workers);
+  if (spec_.function) next.calls = detail::worker_calls(workers);
   next.steps.resize(workers);
   next.files.resize(workers);
   return next;
@@ -192,6 +173,7 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
 /// Some workers may have become hung or ended while others were being started.
 ELASTIC_DECL void worker_group::report_start() {
   has_run_ = true;
+  files_.become_optional();
   notify_roles();
   if (on_start_) on_start_();
   note_early_events();
@@ -234,7 +216,7 @@ ELASTIC_DECL task<void> worker_group::restart(std::size_t local_rank, std::strin
   co_await processes_.clear(local_rank);
   forget(local_rank);
   std::vector<std::size_t> slots{local_rank};
-  co_await make_directories(restart_count, slots);
+  co_await files_.add_workers(restart_count, slots, attempt_.round);
   const job_context job = context_of(rendezvous_round(), std::move(run_id), restart_count);
   std::vector<worker_identity> identities;
   for (const worker& each : attempt_.workers) identities.push_back(each.identity);
@@ -262,7 +244,7 @@ ELASTIC_DECL task<void> worker_group::start_each(rendezvous_round round, assigne
                                                  std::vector<int> restart_counts) {
   for (std::size_t slot = 0; slot < restart_counts.size(); ++slot) {
     std::vector<std::size_t> slots{slot};
-    co_await make_directories(restart_counts[slot], slots);
+    co_await files_.add_workers(restart_counts[slot], slots, attempt_.round);
     const job_context job = context_of(round, run_id, restart_counts[slot]);
     co_await start_some(worker_identities(spec_, round, ranks), std::move(slots), job);
   }
@@ -312,7 +294,7 @@ ELASTIC_DECL auto worker_group::begin_with_survivors(attempt next) -> std::vecto
     next.workers[slot].is_start_reported = false;
     next.steps[slot] = attempt_.steps.at(slot);
     next.files[slot] = std::move(attempt_.files.at(slot));
-    if (spec_.function) next.sheets[slot] = std::move(attempt_.sheets.at(slot));
+    next.calls.keep(slot, attempt_.calls);
   }
   attempt_ = std::move(next);
   leftovers_.clear();
@@ -329,7 +311,7 @@ ELASTIC_DECL task<void> worker_group::rejoin(rendezvous_round round, assigned_ra
   survivors_.begin(round.round, attempt_.workers.size(), true);
   notify_survivors(identities, job);
   for (const std::size_t slot : others) co_await processes_.clear(slot);
-  co_await make_directories(restart_count, others);
+  co_await files_.add_workers(restart_count, others, attempt_.round);
   stop_plan at_once;
   at_once.signal = SIGKILL;
   co_await with_rollback(start_some(identities, std::move(others), job), stop(at_once));
@@ -550,10 +532,16 @@ ELASTIC_DECL std::vector<run_result::failure> worker_group::failures(
 
 ELASTIC_DECL std::map<int, std::string> worker_group::return_values() const {
   std::map<int, std::string> values;
-  for (std::size_t slot = 0; slot < attempt_.sheets.size(); ++slot) {
+  if (!attempt_.calls.is_used()) return values;
+  for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
     const worker_group::worker& entry = attempt_.workers[slot];
     if (!entry.end || !entry.end->status.is_success()) continue;
-    take_value(values, entry.identity.rank, attempt_.sheets[slot].answer());
+    try {
+      values.emplace(entry.identity.rank, attempt_.calls.value(slot));
+    } catch (const error& problem) {
+      log_.warning("rank {} ended with success, but there is no return value: {}",
+                   entry.identity.rank, problem.what());
+    }
   }
   return values;
 }
@@ -829,47 +817,12 @@ ELASTIC_DECL task<void> worker_group::start_some(std::vector<worker_identity> id
                                                  std::vector<std::size_t> slots,
                                                  const job_context& job) {
   std::vector<logs_specs::worker_output> outputs =
-      plan_outputs(identities, job.restart_count, slots);
+      files_.plan(identities, job.restart_count, slots);
   std::vector<task<void>> starts;
   for (const std::size_t slot : slots) {
     starts.push_back(start_worker(std::move(identities[slot]), job, std::move(outputs[slot])));
   }
   co_await when_all(std::move(starts));
-}
-
-ELASTIC_DECL std::vector<logs_specs::worker_output> worker_group::plan_outputs(
-    const std::vector<worker_identity>& identities, int restart_count,
-    const std::vector<std::size_t>& slots) {
-  const logs_specs::attempt_logs logs{spec_, identities, layout_, host_name()};
-  std::vector<logs_specs::worker_output> outputs;
-  try {
-    outputs = logs_->plan(logs);
-  } catch (const error& failure) {
-    if (!may_lack_files(failure)) throw;
-    go_without_files(failure.what(), restart_count, slots);
-    outputs = logs_->plan(logs);
-  }
-  if (outputs.size() != identities.size()) {
-    throw error(errc::invalid_argument,
-                fmt::format("the logs specs plan the output of {} workers, and there are {}",
-                            outputs.size(), identities.size()));
-  }
-  warn_of_discarded_output(outputs);
-  return outputs;
-}
-
-/// A full disk must not end a job that runs.
-ELASTIC_DECL bool worker_group::may_lack_files(const error& failure) const {
-  return has_run_ && layout_.is_enabled() && failure.code() == errc::file_access;
-}
-
-ELASTIC_DECL void worker_group::go_without_files(const std::string& problem, int restart_count,
-                                                 const std::vector<std::size_t>& slots) {
-  log_.warning("{}; attempt {} has no log files for {}, whose output is shown", problem,
-               restart_count, detail::quantity(slots.size(), "worker"));
-  for (const std::size_t slot : slots) {
-    layout_.go_without_files(restart_count, static_cast<int>(slot));
-  }
 }
 
 ELASTIC_DECL std::exception_ptr worker_group::error_of_run(std::exception_ptr failure) const {
@@ -885,26 +838,6 @@ ELASTIC_DECL std::exception_ptr worker_group::error_of_run(std::exception_ptr fa
   } catch (...) {
   }
   return failure;
-}
-
-ELASTIC_DECL void worker_group::warn_of_discarded_output(
-    const std::vector<logs_specs::worker_output>& outputs) {
-  if (std::exchange(has_warned_of_output_, true)) return;
-  const auto is_lost = [](std_streams redirected, std_streams stream, const output_plan& plan) {
-    return contains(redirected, stream) && plan.kind == output_plan::how::null;
-  };
-  std::size_t workers = 0;
-  for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
-    const std_streams redirected = spec_.redirects.of(static_cast<int>(slot));
-    if (is_lost(redirected, std_streams::out, outputs[slot].out) ||
-        is_lost(redirected, std_streams::err, outputs[slot].err)) {
-      ++workers;
-    }
-  }
-  if (workers == 0) return;
-  log_.warning(
-      "the output of {} workers that redirects names is discarded: log_dir '{}' has no files",
-      workers, spec_.log_dir);
 }
 
 ELASTIC_DECL std::vector<process_spec> worker_group::expected_processes(std::string run_id) const {
@@ -924,7 +857,7 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
   const std::string error_file = layout_.error_file(identity.local_rank);
   process_set::process process;
   process.process = builder_.make(identity, job, error_file);
-  if (spec_.function) give_call(slot, process.process);
+  if (spec_.function) attempt_.calls.add(slot, *spec_.function, process.process);
   process.out = std::move(output.out);
   process.err = std::move(output.err);
   attempt_.workers.at(slot).error_file = error_file;
@@ -938,58 +871,15 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
 
 ELASTIC_DECL task<void> worker_group::start_process(std::size_t slot, process_set::process process,
                                                     int restart_count) {
-  attempt::output_files& files = attempt_.files.at(slot);
-  files.out = detail::path_in(layout_, process.out.file);
-  files.err = detail::path_in(layout_, process.err.file);
+  attempt_.files.at(slot) = files_.files_of(process);
   try {
     co_await processes_.start(slot, process);
     co_return;
   } catch (const error& failure) {
-    const bool has_files = !process.out.file.empty() || !process.err.file.empty();
-    if (!has_files || !may_lack_files(failure)) throw;
-    go_without_files(failure.what(), restart_count, {slot});
+    if (!files_.drop_files(failure, slot, restart_count, process)) throw;
   }
   attempt_.files.at(slot) = {};
-  process.out = detail::without_file(std::move(process.out));
-  process.err = detail::without_file(std::move(process.err));
   co_await processes_.start(slot, process);
-}
-
-ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& process) {
-  attempt_.sheets.at(slot) =
-      detail::call_memfd::make(spec_.function->arguments, return_value_bound(spec_.nproc_per_node));
-  process.stdin_fd = attempt_.sheets[slot].descriptor();
-  const std::string variable = fmt::format("{}=", entrypoint_variable);
-  std::erase_if(process.environment,
-                [&](const auto& entry) { return entry.starts_with(variable); });
-  process.environment.push_back(variable + spec_.function->name);
-}
-
-ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, int rank,
-                                           detail::call_answer answer) const {
-  std::string problem;
-  if (answer.kind == detail::call_answer::content::value) {
-    try {
-      detail::check_call_text(answer.text, "it");
-      values.emplace(rank, std::move(answer.text));
-      return;
-    } catch (const error& failure) {
-      problem = failure.what();
-    }
-  } else {
-    problem = answer.kind == detail::call_answer::content::garbage
-                  ? answer.text
-                  : "it ended before its function returned";
-  }
-  log_.warning("rank {} ended with success, but there is no return value: {}", rank, problem);
-}
-
-ELASTIC_DECL std::optional<error_file_content> worker_group::failure_of_call(
-    std::size_t slot) const {
-  if (slot >= attempt_.sheets.size()) return std::nullopt;
-  const detail::call_answer answer = attempt_.sheets[slot].answer();
-  if (answer.kind != detail::call_answer::content::failure) return std::nullopt;
-  return parse_error_file(answer.text);
 }
 
 ELASTIC_DECL void worker_group::note(const process_set::process_end& end) {
@@ -1103,7 +993,7 @@ ELASTIC_DECL run_result::failure worker_group::describe(const worker_group::work
   failure.error_file = failed.error_file;
   detail::worker_leftovers::content content = leftovers_.read(source_of(failed));
   failure.error = std::move(content.error);
-  if (!failure.error) failure.error = failure_of_call(slot);
+  if (!failure.error) failure.error = attempt_.calls.failure(slot);
   failure.last_stderr = std::move(content.last_stderr);
   failure.full_disk = std::move(content.full_disk);
   failure.stopped_by_agent = failed.stopped_by_agent;
@@ -1115,50 +1005,6 @@ ELASTIC_DECL run_result::failure worker_group::describe(const worker_group::work
   return failure;
 }
 
-ELASTIC_DECL task<void> worker_group::make_directories(int restart_count) {
-  std::vector<std::size_t> all(static_cast<std::size_t>(spec_.nproc_per_node));
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return make_or_lack(restart_count, std::move(all),
-                      [restart_count, count = spec_.nproc_per_node](log_layout& layout) {
-                        layout.start_attempt(restart_count, count);
-                      });
-}
-
-ELASTIC_DECL task<void> worker_group::make_directories(int restart_count,
-                                                       std::vector<std::size_t> slots) {
-  return make_or_lack(restart_count, slots,
-                      [restart_count, slots, epoch = attempt_.round](log_layout& layout) {
-                        for (const std::size_t slot : slots) {
-                          layout.add_worker(restart_count, static_cast<int>(slot), epoch);
-                        }
-                      });
-}
-
-ELASTIC_DECL task<void> worker_group::make_or_lack(int restart_count,
-                                                   std::vector<std::size_t> slots,
-                                                   std::function<void(log_layout&)> make) {
-  try {
-    co_await change_layout(std::move(make));
-    co_return;
-  } catch (const error& failure) {
-    if (!may_lack_files(failure)) throw;
-    go_without_files(failure.what(), restart_count, slots);
-  }
-}
-
-ELASTIC_DECL task<void> worker_group::change_layout(std::function<void(log_layout&)> change) {
-  if (!layout_.may_hang()) {
-    change(layout_);
-    co_return;
-  }
-  std::function<log_layout()> work = [layout = layout_, change = std::move(change)]() mutable {
-    change(layout);
-    return layout;
-  };
-  log_layout made = co_await detail::run_blocking<log_layout>(std::move(work));
-  layout_ = std::move(made);
-}
-
 ELASTIC_DECL detail::worker_leftovers::source worker_group::source_of(
     const worker_group::worker& failed) const {
   const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
@@ -1166,7 +1012,7 @@ ELASTIC_DECL detail::worker_leftovers::source worker_group::source_of(
   source.slot = slot;
   source.pid = failed.pid;
   source.error_file = failed.error_file;
-  const attempt::output_files& files = attempt_.files.at(slot);
+  const detail::worker_files::output& files = attempt_.files.at(slot);
   source.log_file = files.err.empty() ? files.out : files.err;
   source.read_tail = processes_.tail_reader(slot);
   source.core_dumped = failed.end->status.has_dumped_core();
