@@ -144,8 +144,9 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   ELASTIC_DECL void check();
 
   /// From now on, standbys run the script up to the point that it chooses (`survive.prepare()`).
-  /// Waiting standbys are replaced. If a standby does not reach that point, or its script asks for
-  /// what only an attempt decides, this mode ends, and standbys only import again.
+  /// Waiting standbys are replaced, and serve as they are until then. If a standby does not reach
+  /// that point, or its script asks for what only an attempt decides, this mode ends, and standbys
+  /// only import again.
   ELASTIC_DECL void run_scripts();
 
   /// Waits until all standbys are ready, or no more are being made at present.
@@ -276,6 +277,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   ELASTIC_DECL detail::standby_view look(bool may_restart) const;
   ELASTIC_DECL std::vector<std::string> lacking() const;
   ELASTIC_DECL standby_pointer unfinished() const;
+  ELASTIC_DECL standby_pointer incomplete() const;
   ELASTIC_DECL standby_pointer outdated() const;
   ELASTIC_DECL std::shared_ptr<detail::import_record> record_for(const std::string& key) const;
   ELASTIC_DECL std::uint64_t size_of_one() const;

@@ -390,6 +390,43 @@ TEST_CASE("standby_set: a script that ends before survive.prepare() does so agai
   CHECK(job.log->has(no_more_runs + "it did not come so far: it ended by exit code 3"));
 }
 
+TEST_CASE("standby_set: one that only imports serves until one has run the script", "[standby]") {
+  stage job;
+  job.launch("1");
+  job.keep_warm();
+  const std::size_t importing = begin_standby(job);
+  job.say(importing, ready_of(1002));
+  job.set.run_scripts();
+  const std::size_t running = begin_standby(job);
+  CHECK(job.set.ready() == 1);
+  CHECK(job.launcher->started[importing]->running());
+  SECTION("that takes its place") {
+    job.say(running, ready_of(1004));
+    CHECK(job.set.ready() == 1);
+    CHECK(job.launcher->started[importing]->tree_ended);
+    job.pass(1h);
+    CHECK(job.launcher->started.size() == running + 1);
+  }
+  SECTION("a process that starts before that gets it") {
+    job.launcher->started[0]->exit(1);
+    job.cancel.emit(asio::cancellation_type::all);
+    job.pass();
+    job.set.begin_attempt();
+    job.launch("2");
+    CHECK(job.hear(importing).first == "prepare\0+MASTER_PORT=2"s);
+    job.say(importing, "prepared");
+    REQUIRE(job.child);
+    CHECK(job.child->pid() == 1002);
+  }
+  SECTION("if none comes so far, it stays") {
+    end_standby(job, running, exit_status::exited(3));
+    CHECK(job.log->has(no_more_runs));
+    job.pass(1h);
+    CHECK(job.set.ready() == 1);
+    CHECK(job.launcher->started.size() == running + 1);
+  }
+}
+
 TEST_CASE("standby_set: one that ends while it waits is replaced", "[standby]") {
   stage job;
   std::vector<std::string> end_texts;

@@ -39,6 +39,8 @@ struct standby_view {
   std::size_t missing = 0;
   /// Standbys whose workers have imported more since they were made; empty if unknown.
   std::optional<std::size_t> outdated = {};
+  /// Whether one that waits has only imported, though standbys run the script by now.
+  bool lacks_script = false;
   /// Standbys that wait.
   std::size_t ready = 0;
   /// The available memory in bytes; empty: unknown.
@@ -123,6 +125,7 @@ class standby_plan {
 
  private:
   ELASTIC_DECL standby_step next_but_for_memory(const standby_view& view) const;
+  ELASTIC_DECL standby_step complete(const standby_view& view) const;
   ELASTIC_DECL standby_step review(const standby_view& view) const;
 
   duration delay_;

@@ -85,6 +85,7 @@ ELASTIC_DECL standby_step standby_plan::next_but_for_memory(const standby_view& 
   if (off_) return {action::rest, {}, "there are to be none: " + *off_};
   if (!view.may_restart) return {action::rest, {}, "no restart is left"};
   const bool is_working = view.workers == standby_view::stage::work;
+  if (view.missing == 0 && is_working && view.lacks_script) return complete(view);
   if (view.missing == 0 && is_working) return review(view);
   if (view.missing == 0) return {action::rest, {}, "none is missing"};
   const bool is_early = is_working && !view.have_stepped;
@@ -96,6 +97,15 @@ ELASTIC_DECL standby_step standby_plan::next_but_for_memory(const standby_view& 
   return {is_absent ? action::make_all : action::make,
           {},
           fmt::format("{} are missing", view.missing)};
+}
+
+/// Replaces a standby that has only imported by one that has run the script. Until then it is
+/// better than none.
+ELASTIC_DECL standby_step standby_plan::complete(const standby_view& view) const {
+  using action = standby_step::action;
+  const time_point due = died_at_ ? deadline_after(*died_at_, delay_) : view.now;
+  if (view.now < due) return {action::wait, due, "one has ended"};
+  return {action::make, {}, "one has not run the script"};
 }
 
 /// Checks for outdated standbys at increasing intervals: few scripts import much after their first

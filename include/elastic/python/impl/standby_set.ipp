@@ -387,7 +387,7 @@ ELASTIC_DECL void standby_set::check() {
 ELASTIC_DECL void standby_set::run_scripts() {
   if (runs_scripts_) return;
   runs_scripts_ = true;
-  discard_if([](const standby& each) { return !each.is_awaited; });
+  discard_if([](const standby& each) { return !each.is_ready && !each.is_awaited; });
   changed_.set();
 }
 
@@ -546,6 +546,15 @@ ELASTIC_DECL std::shared_ptr<detail::import_record> standby_set::record_for(
   return longest;
 }
 
+/// A waiting standby that has not run the script, which others do by now; null: there is none.
+ELASTIC_DECL standby_set::standby_pointer standby_set::incomplete() const {
+  if (!runs_scripts_.value_or(false)) return nullptr;
+  for (const standby_pointer& each : standbys_) {
+    if (each->is_ready && !each->runs_script && slots_.count(each->key) != 0) return each;
+  }
+  return nullptr;
+}
+
 /// A waiting standby that lacks what its workers have imported; null: there is none.
 ELASTIC_DECL standby_set::standby_pointer standby_set::outdated() const {
   for (const standby_pointer& each : standbys_) {
@@ -565,6 +574,7 @@ ELASTIC_DECL detail::standby_view standby_set::look(bool may_restart) const {
   view.have_stepped = have_stepped_;
   view.missing = lacking().size();
   view.ready = ready();
+  view.lacks_script = incomplete() != nullptr;
   const bool is_recorded = std::any_of(slots_.begin(), slots_.end(),
                                        [](const auto& entry) { return entry.second.record; });
   if (view.ready > 0 && uses_records_ && is_recorded) view.outdated = outdated() ? 1 : 0;
@@ -596,7 +606,8 @@ ELASTIC_DECL void standby_set::end_for_memory(const std::string& reason) {
 ELASTIC_DECL task<void> standby_set::make_one() {
   const std::vector<std::string> keys = lacking();
   if (!keys.empty()) return make(keys.front(), nullptr);
-  const standby_pointer old = outdated();
+  standby_pointer old = incomplete();
+  if (!old) old = outdated();
   return make(old->key, old->process);
 }
 
