@@ -435,6 +435,30 @@ def check_self_contained(tree):
         yield "include/" + name, number, f"{message} (a unit that begins with {start})"
 
 
+def headers_behind(header, graph):
+    """The header, and all that it includes, by way of others too."""
+    seen, pending = set(), [header]
+    while pending:
+        name = pending.pop()
+        if name not in seen:
+            seen.add(name)
+            pending += graph.get(name, [])
+    return seen
+
+
+def check_cycles(tree):
+    """Definitions include no public header that includes theirs: a program of headers alone that
+    begins with it would read the definitions before it."""
+    graph = {name: sorted(header for header in includes_of(lines) if header.endswith(".hpp"))
+             for name, lines in tree.headers((".hpp", ".ipp")).items() if name != SOURCE}
+    own = {definitions_of(header): header for header in graph if header.endswith(".hpp")}
+    for name in sorted(graph.keys() & own.keys()):
+        for header in graph[name]:
+            is_public = header.startswith("elastic/") and "/detail/" not in header
+            if is_public and header != own[name] and own[name] in headers_behind(header, graph):
+                yield "include/" + name, 1, f"includes {header}, which includes its header"
+
+
 def includes_of(lines):
     return {found[1] for line in lines if (found := re.match(r"#include <([^>]+)>", line))}
 
@@ -755,9 +779,10 @@ def check_table_of_layers(tree):
 
 
 CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions,
-          check_self_contained, check_pairs, check_public_members, check_modules, check_banned,
-          check_macros, check_exports, check_awaited_conditions, check_awaited_choices,
-          check_debris, check_links, check_python, check_rules, check_table_of_layers]
+          check_self_contained, check_cycles, check_pairs, check_public_members, check_modules,
+          check_banned, check_macros, check_exports, check_awaited_conditions,
+          check_awaited_choices, check_debris, check_links, check_python, check_rules,
+          check_table_of_layers]
 
 
 def findings(root):
@@ -881,6 +906,8 @@ VIOLATIONS = [
     ("include/elastic/process/impl/clock.ipp", "#include <elastic/process/detail/pair.hpp>\n",
      "alone reads elastic/process/detail/pair.hpp"),
     (PAIR + ".hpp", "#include <elastic/process/clock.hpp>\n", "needs no file"),
+    ("include/elastic/process/impl/clock.ipp", "#include <elastic/process.hpp>\n",
+     "includes elastic/process.hpp, which includes its header"),
     ("include/elastic/process/impl/child.ipp", "void start() {\n  read_time();\n}\n",
      "uses read_time"),
     ("include/elastic/process/impl/child.ipp", "void start() {\n  detail::read_time();\n}\n",

@@ -18,7 +18,6 @@
 namespace elastic {
 
 struct agent_services;
-class worker_group;
 struct worker_spec;
 
 namespace detail {
@@ -84,13 +83,6 @@ class agent_parts {
   logger log_;
   std::vector<std::shared_ptr<agent_part>> parts_;
 };
-
-/// Creates the parts that the services name, for a run whose workers are `group`. The group may be
-/// constructed later, and must outlive the parts' calls.
-/// Errors: those of the factories; `errc::invalid_argument` if one returns null.
-ELASTIC_DECL std::shared_ptr<agent_parts> make_agent_parts(const agent_services& services,
-                                                           agent_part::context context,
-                                                           std::string run_id, worker_group& group);
 
 /// The members of a context that the caller of a run knows.
 /// @param inbox  of the agent or the replica_set

@@ -6,16 +6,11 @@
 
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/detail/run/command_reply.hpp>
-#include <elastic/agent/worker_group.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/base/detail/new_shared.hpp>
-#include <elastic/base/detail/required.hpp>
 
 #include <algorithm>
-#include <csignal>
-
-#include <fmt/format.h>
 
 namespace elastic::detail {
 
@@ -187,38 +182,6 @@ ELASTIC_DECL task<void> agent_parts::run_backwards(task<void> (agent_part::*func
 }
 
 // ---- how they are made --------------------------------------------------------------------------
-
-ELASTIC_DECL std::shared_ptr<agent_parts> make_agent_parts(const agent_services& services,
-                                                           agent_part::context context,
-                                                           std::string run_id,
-                                                           worker_group& group) {
-  auto parts = new_shared<agent_parts>(services.log);
-  context.launcher = services.launcher;
-  context.time = services.time;
-  context.log = services.log;
-  context.journal = services.journal;
-  // A part may outlive the run, and with it the group.
-  const std::weak_ptr<agent_parts> alive = parts;
-  context.first_workers = [alive, &group, run_id = std::move(run_id)] {
-    return alive.expired() ? std::vector<process_spec>() : group.expected_processes(run_id);
-  };
-  context.workers = [alive, &group] {
-    return alive.expired() ? std::vector<agent_part::attempt_worker>() : group.attempt_workers();
-  };
-  context.last_stderr = [alive, &group](int local_rank) {
-    return alive.expired() ? std::vector<std::string>() : group.last_stderr(local_rank);
-  };
-  context.end_hung = [alive, &group](int local_rank, const std::string& reason) {
-    if (!alive.expired()) group.end_hung(local_rank, reason);
-  };
-  context.process_ended = [alive, &group](const exit_status& end) {
-    if (!alive.expired() && end.signal() == SIGKILL) group.forgive_oom_kill();
-  };
-  for (const auto& [name, make] : services.parts) {
-    parts->add(required(make(context), fmt::format("the part {} of an agent", name)));
-  }
-  return parts;
-}
 
 ELASTIC_DECL agent_part::context part_context(asio::any_io_executor strand,
                                               asio::any_io_executor executor,

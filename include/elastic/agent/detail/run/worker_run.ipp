@@ -5,12 +5,15 @@
 #include <elastic/agent/detail/run/worker_run.hpp>
 
 #include <elastic/base/detail/internals.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/quantity.hpp>
+#include <elastic/base/detail/required.hpp>
 #include <elastic/control/detail/worker_liveness.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/process/detail/signal_number.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <cstddef>
 #include <exception>
 #include <utility>
@@ -23,6 +26,40 @@ inline agent_part::context with_workers(agent_part::context context, const worke
   context.local_world_size = spec.nproc_per_node;
   context.replaces_workers = spec.on_failure == failure_policy::replace;
   return context;
+}
+
+/// Creates the parts that the services name, for a run whose workers are `group`. The group may be
+/// constructed later, and must outlive the parts' calls.
+/// Errors: those of the factories; `errc::invalid_argument` if one returns null.
+inline std::shared_ptr<agent_parts> make_agent_parts(const agent_services& services,
+                                                     agent_part::context context,
+                                                     std::string run_id, worker_group& group) {
+  auto parts = new_shared<agent_parts>(services.log);
+  context.launcher = services.launcher;
+  context.time = services.time;
+  context.log = services.log;
+  context.journal = services.journal;
+  // A part may outlive the run, and with it the group.
+  const std::weak_ptr<agent_parts> alive = parts;
+  context.first_workers = [alive, &group, run_id = std::move(run_id)] {
+    return alive.expired() ? std::vector<process_spec>() : group.expected_processes(run_id);
+  };
+  context.workers = [alive, &group] {
+    return alive.expired() ? std::vector<agent_part::attempt_worker>() : group.attempt_workers();
+  };
+  context.last_stderr = [alive, &group](int local_rank) {
+    return alive.expired() ? std::vector<std::string>() : group.last_stderr(local_rank);
+  };
+  context.end_hung = [alive, &group](int local_rank, const std::string& reason) {
+    if (!alive.expired()) group.end_hung(local_rank, reason);
+  };
+  context.process_ended = [alive, &group](const exit_status& end) {
+    if (!alive.expired() && end.signal() == SIGKILL) group.forgive_oom_kill();
+  };
+  for (const auto& [name, make] : services.parts) {
+    parts->add(required(make(context), fmt::format("the part {} of an agent", name)));
+  }
+  return parts;
 }
 
 ELASTIC_DECL worker_run::worker_run(agent_part::context context, worker_spec spec,
