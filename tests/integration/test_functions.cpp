@@ -23,6 +23,7 @@
 #include <support/log_recorder.hpp>
 #include <support/reserved_port.hpp>
 #include <support/run_program.hpp>
+#include <support/sanitized.hpp>
 #include <support/skip.hpp>
 #include <support/thread_count.hpp>
 
@@ -278,12 +279,8 @@ const run_result::failure& culprit(const run_result& result) {
   return result.failures.front();
 }
 
-#if defined(__SANITIZE_THREAD__)
-// It has a thread of its own in every process.
-constexpr bool can_fork = false;
-#else
-constexpr bool can_fork = true;
-#endif
+// ThreadSanitizer has a thread of its own in every process.
+constexpr bool can_fork = !test::has_thread_sanitizer;
 
 std::vector<launch_config::start_method> methods() {
   if (!can_fork) return {launch_config::start_method::spawn};

@@ -4,12 +4,24 @@
 
 namespace elastic::test {
 
+#if defined(__has_feature)  // clang's
+inline constexpr bool has_thread_sanitizer = __has_feature(thread_sanitizer);
+inline constexpr bool has_address_sanitizer = __has_feature(address_sanitizer);
+#else
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool has_thread_sanitizer = true;
+#else
+inline constexpr bool has_thread_sanitizer = false;
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool has_address_sanitizer = true;
+#else
+inline constexpr bool has_address_sanitizer = false;
+#endif
+#endif
+
 /// Whether a sanitizer is active. It makes many things ten times slower and keeps freed memory, so
 /// tests then repeat things less often.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr bool is_sanitized = true;
-#else
-inline constexpr bool is_sanitized = false;
-#endif
+inline constexpr bool is_sanitized = has_thread_sanitizer || has_address_sanitizer;
 
 }  // namespace elastic::test
