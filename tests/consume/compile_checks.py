@@ -18,9 +18,9 @@
 Headers: those that users include, in compiled mode by themselves, or with another one that includes
 them before anything else; what most of them include for tasks is read once. Header-only those that
 no header includes, together: the umbrella, the opt-in modules, and what is in none of them. With
---internals every header is read in both modes by itself, if no other includes it. A line that ends
-in "// refused: deleted" must be an error whose message says that, or one of several texts if " | "
-stands between them; no other line may be one.
+--internals every header is read by itself, in compiled mode, and those of users and those that no
+other includes also header-only. A line that ends in "// refused: deleted" must be an error whose
+message says that, or one of several texts if " | " stands between them; no other line may be one.
 """
 
 import argparse
@@ -154,9 +154,10 @@ def read_first(headers, root):
 def header_jobs(headers, root, internals):
     """What one run of the compiler reads each, and in which mode."""
     roots = not_included(headers, root)
-    if internals:
-        return [([header], []) for header in roots] + [([header], [COMPILED]) for header in headers]
     public = [header for header in headers if "/detail/" not in header]
+    if internals:
+        alone = sorted({*roots, *public})
+        return [([header], []) for header in alone] + [([header], [COMPILED]) for header in headers]
     first = read_first(public, root)
     return [([header for header in roots if header in public], [])] + [
         ([header], [COMPILED]) for header in public if header not in first]
