@@ -111,7 +111,7 @@ ELASTIC_DECL file_keys::directory_watch::directory_watch(asio::any_io_executor e
 }
 
 ELASTIC_DECL task<void> file_keys::directory_watch::changed() {
-  co_await stream_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  return stream_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
 }
 
 ELASTIC_DECL task<bool> file_keys::write(std::string key, std::string value,

@@ -53,8 +53,8 @@ inline std::string authorities_elsewhere() {
 
 class tls_stream final : public byte_stream {
  public:
-  static task<std::unique_ptr<tls_stream>> greet(asio::ip::tcp::socket connected, std::string host,
-                                                 tls_options options) {
+  static task<std::unique_ptr<byte_stream>> greet(asio::ip::tcp::socket connected, std::string host,
+                                                  tls_options options) {
     const std::function<asio::ssl::context()> reading = [options] { return trusted(options); };
     asio::ssl::context context = co_await run_blocking<asio::ssl::context>(reading);
     std::unique_ptr<tls_stream> made(new tls_stream(std::move(connected), std::move(context)));
@@ -165,7 +165,7 @@ class tls_stream final : public byte_stream {
 ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::socket connected,
                                                              std::string host,
                                                              tls_options options) {
-  co_return co_await tls_stream::greet(std::move(connected), std::move(host), std::move(options));
+  return tls_stream::greet(std::move(connected), std::move(host), std::move(options));
 }
 
 ELASTIC_DECL void check_tls_options(const tls_options& options) { tls_stream::check(options); }

@@ -112,7 +112,7 @@ ELASTIC_DECL void rendezvous_host::show(std::string run_id,
   if (meeting_) meeting_->show(std::move(run_id), std::move(reports));
 }
 
-ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
+ELASTIC_DECL task<void> rendezvous_host::stop() { return server_->stop(); }
 
 ELASTIC_DECL std::shared_ptr<message_connector> make_rendezvous_connector(
     endpoint address, const rendezvous_parameters& parameters, std::size_t most_bytes) {

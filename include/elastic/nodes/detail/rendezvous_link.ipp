@@ -79,7 +79,7 @@ ELASTIC_DECL std::string rendezvous_link::local_address() const {
   return channel_ ? channel_->local_address() : std::string();
 }
 
-ELASTIC_DECL task<void> rendezvous_link::news() { co_await news_->wait(); }
+ELASTIC_DECL task<void> rendezvous_link::news() { return news_->wait(); }
 
 ELASTIC_DECL void rendezvous_link::send_until_superseded(rendezvous_request request) {
   standing_request_ = std::move(request);

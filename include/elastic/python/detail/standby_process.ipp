@@ -63,7 +63,7 @@ ELASTIC_DECL standby_process::standby_process(const asio::any_io_executor& execu
     : socket_(executor, socket.release()), process_(std::move(process)) {}
 
 inline task<void> wait_for_input(asio::posix::stream_descriptor& socket) {
-  co_await socket.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  return socket.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
 }
 
 inline task<void> wait_for_end(child& process) { co_await process.wait(); }

@@ -901,7 +901,7 @@ ELASTIC_DECL task<void> standby_set::end_discarded() {
   }
 }
 
-ELASTIC_DECL task<void> standby_set::until_ready() { co_await settled_.wait(); }
+ELASTIC_DECL task<void> standby_set::until_ready() { return settled_.wait(); }
 
 ELASTIC_DECL task<void> standby_set::stop() {
   discard_if([](const standby&) { return true; });
