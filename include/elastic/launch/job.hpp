@@ -25,12 +25,6 @@
 
 namespace elastic {
 
-class job_journal;
-struct job_event;
-namespace detail {
-class job_tracker;
-}
-
 /// A job of this node, for programs that run jobs beside other work: it can be stopped from
 /// anywhere, and its result is not lost if it is cancelled.
 ///
@@ -75,9 +69,6 @@ class job {
     int restarts = 0;
     /// By local rank; empty before the first start.
     std::vector<worker> workers;
-
-    /// Changes this to the state after an event of the job's journal.
-    ELASTIC_DECL void apply(const job_event& event);
   };
 
   /// @param executor  where the job runs, on its own strand; may be a thread pool's executor
@@ -104,7 +95,7 @@ class job {
   /// `operation_aborted`, the others are lost. `async_run` has no such gap.
   ELASTIC_DECL task<run_result> run() &;
   /// Deleted: the destructor of a temporary would stop the run.
-  task<run_result> run() && = delete;
+  task<run_result> run() && = delete;  // declare the job first
 
   /// Runs the job as `run` does, with any completion token of Asio: a function, `use_future`,
   /// `use_awaitable`, `deferred`. The signature is `void(std::exception_ptr, run_result)`. The
@@ -122,9 +113,9 @@ class job {
   }
   /// Deleted: the destructor of a temporary would stop the run.
   template <class CompletionToken>
-  auto async_run(CompletionToken&& token) && = delete;
+  auto async_run(CompletionToken&& token) && = delete;  // declare the job first
 
-  /// The current state of the job on this node; never null. A change replaces it by a new snapshot.
+  /// The current state of the job on this node, which no later change changes; never null.
   ELASTIC_DECL std::shared_ptr<const snapshot> view() const;
 
   /// Writes what the job does on this node, and since when, for people: `local_agent::dump`.
@@ -154,11 +145,7 @@ class job {
   }
 
  private:
-  ELASTIC_DECL void prepare(const launch_config& config, agent_services services);
-
   asio::any_io_executor executor_;
-  std::shared_ptr<job_journal> journal_;
-  std::shared_ptr<detail::job_tracker> tracker_;
   std::unique_ptr<local_agent> agent_;
 };
 

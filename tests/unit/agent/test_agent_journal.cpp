@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/agent/detail/run/run_activity.hpp>
 #include <elastic/agent/local_agent.hpp>
-#include <elastic/launch/job.hpp>
 #include <elastic/status/detail/journal_reader.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 
@@ -36,10 +36,10 @@ std::vector<job_event> events_of(const agent_stage& stage, job_event::type kind)
 }
 
 /// What `job::view` shows after these events.
-job::snapshot snapshot_of(const agent_stage& stage) {
-  job::snapshot state;
-  for (const journal_record& record : stage.journal->after(0)) state.apply(record.event);
-  return state;
+detail::run_activity activity_of(const agent_stage& stage) {
+  detail::run_activity activity;
+  for (const journal_record& record : stage.journal->after(0)) activity.take(record.event, {});
+  return activity;
 }
 
 TIME_TEST("agent: the journal of a job that succeeds", "[agent]") {
@@ -111,7 +111,7 @@ TIME_TEST("agent: the journal tells the start before the end of a worker that en
         "worker_ended");
   CHECK(events_of(stage, job_event::type::workers_started)[0].seconds == 3.0);
   CHECK(events_of(stage, job_event::type::workers_started)[0].pids.size() == 2);
-  const job::snapshot state = snapshot_of(stage);
+  const detail::run_activity state = activity_of(stage);
   REQUIRE(state.workers.size() == 2);
   CHECK(state.workers[0].end == exit_status::exited(0));
   CHECK_FALSE(state.workers[0].is_running);

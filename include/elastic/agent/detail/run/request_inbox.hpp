@@ -81,11 +81,15 @@ class inbox_reader {
   std::shared_ptr<request_inbox> inbox_;
 };
 
-/// Reaches the inbox of an object whose run may outlive the object.
+/// Reaches the inbox and the monitor of an object whose run may outlive the object.
 struct inbox_access {
   template <class Runner>
   static std::shared_ptr<request_inbox> of(const Runner& runner) {
     return runner.inbox_;
+  }
+  template <class Runner>
+  static const auto& monitor_of(const Runner& runner) {
+    return *runner.monitor_;
   }
 };
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/worker_state.hpp>
 #include <elastic/base/detail/seconds_text.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/exit_status.hpp>
@@ -46,9 +47,45 @@ inline constexpr auto run_steps = std::to_array<std::pair<job_event::type, std::
 });
 
 /// The activity of a run of an agent, its workers, and since when, as the events of its journal
-/// tell it. A plain value without clocks.
-class run_activity {
- public:
+/// tell it: for `dump` and `job::view`. A plain value without clocks.
+struct run_activity {
+  struct worker {
+    std::int64_t rank = 0;
+    std::int64_t pid = 0;
+    time_point since;
+    bool is_running = true;
+    /// How it ended; empty while it runs, and if the agent stopped it.
+    std::optional<exit_status> end = {};
+    /// Why it is hung; otherwise empty.
+    std::string hung = {};
+  };
+  struct sent_signal {
+    std::int64_t number = 0;
+    std::string reason = {};
+    std::optional<double> grace = {};
+    time_point since;
+  };
+
+  std::string_view step = "not begun";
+  std::string reason = {};
+  /// The start of the step; zero: none was told.
+  time_point since{};
+  bool is_joining = false;
+  worker_state state = worker_state::init;
+  bool has_ended = false;
+  /// The round that was joined last; -1: none.
+  std::int64_t round = -1;
+  std::int64_t group_rank = 0;
+  std::int64_t group_world_size = 0;
+  std::int64_t world_size = 0;
+  std::int64_t restarts = 0;
+  std::int64_t max_restarts = 0;
+  std::optional<sent_signal> request = {};
+  /// Sent to the workers that have not ended.
+  std::optional<sent_signal> stop = {};
+  /// By local rank.
+  std::vector<worker> workers = {};
+
   void take(const job_event& event, time_point now);
 
   /// The run has returned.
@@ -59,45 +96,16 @@ class run_activity {
   std::string text(time_point now, std::string_view meeting = {}) const;
 
  private:
-  struct worker {
-    std::int64_t rank = 0;
-    std::int64_t pid = 0;
-    time_point since;
-    /// How it ended, or why it is hung; empty: it runs.
-    std::string state = {};
-    bool has_ended = false;
-  };
-  struct sent_signal {
-    std::int64_t number = 0;
-    std::string reason = {};
-    std::optional<double> grace = {};
-    time_point since;
-  };
-
-  void begin(std::string_view step, time_point now);
+  void begin(std::string_view next_step, time_point now);
+  void join_round(const job_event& event);
   void start_workers(const job_event& event, time_point now);
   void replace_worker(const job_event& event, time_point now);
-  void change_worker(const job_event& event, std::string state, time_point now);
-  static std::string end_of(const job_event& event);
+  void stop_workers(time_point now);
+  worker* find_worker(const job_event& event);
   std::string text_of(const worker& entry, time_point now) const;
-
-  std::string_view step_ = "not begun";
-  std::string reason_;
-  /// The start of the step; zero: none was told.
-  time_point since_{};
-  bool is_joining_ = false;
-  std::int64_t round_ = -1;
-  std::int64_t group_rank_ = 0;
-  std::int64_t nodes_ = 0;
-  std::int64_t restarts_ = 0;
-  std::int64_t max_restarts_ = 0;
-  std::optional<sent_signal> request_;
-  /// Sent to the workers that have not ended.
-  std::optional<sent_signal> stop_;
-  std::vector<worker> workers_;
 };
 
-/// Follows the journal of a run for `dump`, even while the strand of the run does not answer.
+/// Follows the journal of a run, even while the strand of the run does not answer.
 ///
 /// Thread-safety: any thread.
 class run_monitor final : public journal_sink {
@@ -116,6 +124,11 @@ class run_monitor final : public journal_sink {
   void take(const journal_record& record) override {
     const std::lock_guard lock(mutex_);
     activity_.take(record.event, time_->now());
+  }
+
+  run_activity activity() const {
+    const std::lock_guard lock(mutex_);
+    return activity_;
   }
 
   /// @param type     what the run belongs to
@@ -157,110 +170,139 @@ class monitor_scope {
   const std::shared_ptr<run_monitor> monitor_;
 };
 
+inline worker_state state_of_end(std::string_view name) {
+  if (name == "succeeded") return worker_state::succeeded;
+  return name == "stopped" ? worker_state::stopped : worker_state::failed;
+}
+
+inline exit_status end_of_worker(const job_event& event) {
+  if (event.exit_code) return exit_status::exited(static_cast<int>(*event.exit_code));
+  if (event.signal) return exit_status::signalled(static_cast<int>(*event.signal));
+  return exit_status::unknown();
+}
+
 inline void run_activity::take(const job_event& event, time_point now) {
   using type = job_event::type;
   // The journal may have records of an earlier run.
   if (event.kind == type::agent_started) *this = run_activity();
-  if (event.round) round_ = *event.round;
-  restarts_ = event.restarts.value_or(restarts_);
-  max_restarts_ = event.max_restarts.value_or(max_restarts_);
-  for (const auto& [kind, step] : run_steps) {
+  max_restarts = event.max_restarts.value_or(max_restarts);
+  for (const auto& [kind, begun] : run_steps) {
     if (kind != event.kind) continue;
-    begin(step, now);
-    reason_ = event.state;
-    if (!event.state.empty() && !event.reason.empty()) reason_ += ": ";
-    reason_ += event.reason;
-    is_joining_ = kind == type::rendezvous_started;
+    begin(begun, now);
+    reason = event.state;
+    if (!event.state.empty() && !event.reason.empty()) reason += ": ";
+    reason += event.reason;
+    is_joining = kind == type::rendezvous_started;
   }
   switch (event.kind) {
-    case type::round_joined:
-      group_rank_ = event.group_rank.value_or(0);
-      nodes_ = event.group_world_size.value_or(0);
-      break;
-    case type::workers_started: start_workers(event, now); break;
-    case type::ranks_replaced: replace_worker(event, now); break;
-    case type::worker_hung: change_worker(event, "hung: " + event.reason, now); break;
-    case type::worker_ended: change_worker(event, end_of(event), now); break;
-    case type::stop_requested:
-      request_ = sent_signal{event.signal.value_or(0), event.reason, {}, now};
-      break;
-    case type::workers_stopping:
-      stop_ = sent_signal{event.signal.value_or(0), {}, event.allowed, now};
-      break;
-    case type::workers_stopped:
-      stop_.reset();
-      for (worker& each : workers_) {
-        if (!each.has_ended) each = {each.rank, each.pid, now, "stopped", true};
+    case type::round_joined: return join_round(event);
+    case type::workers_started: return start_workers(event, now);
+    case type::ranks_replaced: return replace_worker(event, now);
+    case type::worker_hung:
+      if (worker* const hung = find_worker(event)) {
+        hung->hung = event.reason;
+        hung->since = now;
       }
-      break;
-    default: break;
+      return;
+    case type::worker_ended:
+      if (worker* const ended = find_worker(event)) {
+        *ended = {ended->rank, ended->pid, now, false, end_of_worker(event)};
+      }
+      return;
+    case type::stop_requested:
+      request = sent_signal{event.signal.value_or(0), event.reason, {}, now};
+      return;
+    case type::workers_stopping:
+      stop = sent_signal{event.signal.value_or(0), {}, event.allowed, now};
+      return;
+    case type::workers_stopped: return stop_workers(now);
+    case type::workers_judged: state = state_of_end(event.state); return;
+    case type::round_ended: state = worker_state::init; return;
+    // Other events count failures, also those that are no reason to restart.
+    case type::restart_decided: restarts = event.restarts.value_or(restarts); return;
+    case type::agent_ended:
+      state = state_of_end(event.state);
+      has_ended = true;
+      return;
+    default: return;
   }
 }
 
-inline void run_activity::begin(std::string_view step, time_point now) {
-  step_ = step;
-  reason_.clear();
-  since_ = now;
-  is_joining_ = false;
+inline void run_activity::begin(std::string_view next_step, time_point now) {
+  step = next_step;
+  reason.clear();
+  since = now;
+  is_joining = false;
+}
+
+inline void run_activity::join_round(const job_event& event) {
+  round = event.round.value_or(round);
+  group_rank = event.group_rank.value_or(0);
+  group_world_size = event.group_world_size.value_or(0);
+  world_size = event.world_size.value_or(0);
 }
 
 inline void run_activity::start_workers(const job_event& event, time_point now) {
-  stop_.reset();
-  workers_.clear();
+  join_round(event);
+  state = worker_state::healthy;
+  stop.reset();
+  workers.clear();
   for (std::size_t place = 0; place < event.pids.size(); ++place) {
     const auto rank = event.base_rank.value_or(0) + static_cast<std::int64_t>(place);
-    workers_.push_back({rank, event.pids[place], now});
+    workers.push_back({rank, event.pids[place], now});
   }
 }
 
 /// A replica restarts alone, while the others run.
 inline void run_activity::replace_worker(const job_event& event, time_point now) {
   if (!event.pid) return;
-  for (worker& each : workers_) {
+  for (worker& each : workers) {
     if (each.rank == event.rank) each = {each.rank, *event.pid, now};
   }
   begin("the workers run", now);
 }
 
-inline void run_activity::change_worker(const job_event& event, std::string state, time_point now) {
-  for (worker& each : workers_) {
-    if (each.pid != event.pid) continue;
-    each = {each.rank, each.pid, now, state, event.kind == job_event::type::worker_ended};
+inline void run_activity::stop_workers(time_point now) {
+  stop.reset();
+  for (worker& each : workers) {
+    if (each.is_running) each = {each.rank, each.pid, now, false};
   }
 }
 
-inline std::string run_activity::end_of(const job_event& event) {
-  if (event.exit_code) return exit_status::exited(static_cast<int>(*event.exit_code)).text();
-  if (event.signal) return exit_status::signalled(static_cast<int>(*event.signal)).text();
-  return exit_status::unknown().text();
+inline run_activity::worker* run_activity::find_worker(const job_event& event) {
+  for (worker& each : workers) {
+    if (each.pid == event.pid) return &each;
+  }
+  return nullptr;
 }
 
 inline std::string run_activity::text(time_point now, std::string_view meeting) const {
-  std::string text(step_);
-  if (!reason_.empty()) text += fmt::format(" ({})", reason_);
-  text += since_ == time_point() ? "\n" : fmt::format(" for {}\n", seconds_text(now - since_));
-  if (is_joining_ && !meeting.empty()) text += fmt::format("  {}\n", meeting);
-  if (round_ >= 0) {
-    text += fmt::format("  round {}, node {} of {}; restarts: {} of {}\n", round_, group_rank_,
-                        nodes_, restarts_, max_restarts_);
+  std::string text(step);
+  if (!reason.empty()) text += fmt::format(" ({})", reason);
+  text += since == time_point() ? "\n" : fmt::format(" for {}\n", seconds_text(now - since));
+  if (is_joining && !meeting.empty()) text += fmt::format("  {}\n", meeting);
+  if (round >= 0) {
+    text += fmt::format("  round {}, node {} of {}; restarts: {} of {}\n", round, group_rank,
+                        group_world_size, restarts, max_restarts);
   }
-  if (request_) {
-    text +=
-        fmt::format("  asked to stop {} ago, with {}: {}\n", seconds_text(now - request_->since),
-                    signal_name(static_cast<int>(request_->number)), request_->reason);
+  if (request) {
+    text += fmt::format("  asked to stop {} ago, with {}: {}\n", seconds_text(now - request->since),
+                        signal_name(static_cast<int>(request->number)), request->reason);
   }
-  for (const worker& each : workers_) text += text_of(each, now);
+  for (const worker& each : workers) text += text_of(each, now);
   return text;
 }
 
 inline std::string run_activity::text_of(const worker& entry, time_point now) const {
-  std::string text =
-      fmt::format("  rank {}, pid {}: {} for {}", entry.rank, entry.pid,
-                  entry.state.empty() ? "runs" : entry.state, seconds_text(now - entry.since));
-  if (stop_ && !entry.has_ended) {
-    text += fmt::format(", {} {} ago", signal_name(static_cast<int>(stop_->number)),
-                        seconds_text(now - stop_->since));
-    if (stop_->grace) text += fmt::format(" with {:.1f} s until SIGKILL", *stop_->grace);
+  std::string shown = entry.is_running ? "runs" : "stopped";
+  if (!entry.hung.empty()) shown = "hung: " + entry.hung;
+  if (entry.end) shown = entry.end->text();
+  std::string text = fmt::format("  rank {}, pid {}: {} for {}", entry.rank, entry.pid, shown,
+                                 seconds_text(now - entry.since));
+  if (stop && entry.is_running) {
+    text += fmt::format(", {} {} ago", signal_name(static_cast<int>(stop->number)),
+                        seconds_text(now - stop->since));
+    if (stop->grace) text += fmt::format(" with {:.1f} s until SIGKILL", *stop->grace);
   }
   return text + '\n';
 }

@@ -3,7 +3,7 @@
 
 // What `job::view` shows after each event of a job's journal.
 
-#include <elastic/launch/job.hpp>
+#include <elastic/agent/detail/run/run_activity.hpp>
 
 #include <elastic/telemetry/job_event.hpp>
 #include <support/catch.hpp>
@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
-namespace job_snapshot_tests {
+namespace job_state_tests {
 
 using elastic::exit_status;
-using elastic::job;
 using elastic::job_event;
 using elastic::worker_state;
+using elastic::detail::run_activity;
 using type = job_event::type;
 
 job_event round_joined(std::int64_t round) {
@@ -54,14 +54,14 @@ job_event of(type kind, std::string state = {}) {
   return event;
 }
 
-job::snapshot after(const std::vector<job_event>& events) {
-  job::snapshot state;
-  for (const job_event& event : events) state.apply(event);
+run_activity after(const std::vector<job_event>& events) {
+  run_activity state;
+  for (const job_event& event : events) state.take(event, {});
   return state;
 }
 
 TEST_CASE("job view: a round has its numbers before its workers run", "[launch]") {
-  const job::snapshot state = after({round_joined(3)});
+  const run_activity state = after({round_joined(3)});
   CHECK(state.state == worker_state::init);
   CHECK(state.round == 3);
   CHECK(state.group_rank == 1);
@@ -71,16 +71,15 @@ TEST_CASE("job view: a round has its numbers before its workers run", "[launch]"
 }
 
 TEST_CASE("job view: workers have the ranks that follow the node's first", "[launch]") {
-  const job::snapshot state = after({round_joined(0), workers_started(0, {70, 71})});
+  const run_activity state = after({round_joined(0), workers_started(0, {70, 71})});
   CHECK(state.state == worker_state::healthy);
   REQUIRE(state.workers.size() == 2);
   CHECK(state.workers[1].rank == 3);
-  CHECK(state.workers[1].local_rank == 1);
   CHECK(state.workers[1].pid == 71);
 }
 
 TEST_CASE("job view: a worker that ended has its status, the others run", "[launch]") {
-  const job::snapshot state = after({workers_started(0, {70, 71}), worker_ended(71, 5)});
+  const run_activity state = after({workers_started(0, {70, 71}), worker_ended(71, 5)});
   CHECK(state.workers[1].end == exit_status::exited(5));
   CHECK_FALSE(state.workers[1].is_running);
   CHECK_FALSE(state.workers[0].end);
@@ -97,7 +96,7 @@ TEST_CASE("job view: the worker of a signal has it, and of neither an unknown en
 }
 
 TEST_CASE("job view: workers that the agent has stopped do not run, without a status", "[launch]") {
-  const job::snapshot state =
+  const run_activity state =
       after({workers_started(0, {70, 71}), worker_ended(71, 5), of(type::workers_stopped)});
   CHECK_FALSE(state.workers[0].is_running);
   CHECK_FALSE(state.workers[0].end);
@@ -110,13 +109,13 @@ TEST_CASE("job view: the next attempt has other workers", "[launch]") {
   const std::vector<job_event> events = {workers_started(0, {70, 71}), worker_ended(70, 1),
                                          of(type::workers_judged, "failed"),
                                          of(type::round_ended, "worker_failed"), restart};
-  job::snapshot state = after({events[0], events[1], events[2]});
+  run_activity state = after({events[0], events[1], events[2]});
   CHECK(state.state == worker_state::failed);
   state = after(events);
   CHECK(state.state == worker_state::init);
   CHECK(state.restarts == 1);
   CHECK(state.workers.size() == 2);
-  state.apply(workers_started(1, {80, 81}));
+  state.take(workers_started(1, {80, 81}), {});
   CHECK(state.state == worker_state::healthy);
   CHECK(state.round == 1);
   CHECK(state.workers[0].pid == 80);
@@ -129,9 +128,9 @@ TEST_CASE("job view: the end of the agent is that of the job", "[launch]") {
       GENERATE(table<std::string, worker_state>({{"succeeded", worker_state::succeeded},
                                                  {"failed", worker_state::failed},
                                                  {"stopped", worker_state::stopped}}));
-  const job::snapshot state = after({workers_started(0, {70}), of(type::agent_ended, name)});
+  const run_activity state = after({workers_started(0, {70}), of(type::agent_ended, name)});
   CHECK(state.has_ended);
   CHECK(state.state == expected);
 }
 
-}  // namespace job_snapshot_tests
+}  // namespace job_state_tests
