@@ -127,6 +127,7 @@
 #include <elastic/status/detail/event_sentence.ipp>
 #include <elastic/status/detail/job_document.ipp>
 #include <elastic/status/detail/job_metrics.ipp>
+#include <elastic/status/detail/job_monitor_core.ipp>
 #include <elastic/status/detail/job_state.ipp>
 #include <elastic/status/detail/journal_reader.ipp>
 #include <elastic/status/detail/node_report.ipp>

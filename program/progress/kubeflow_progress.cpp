@@ -5,6 +5,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/printable_text.hpp>
@@ -13,6 +14,7 @@
 #include <elastic/net/detail/tcp_stream.hpp>
 #include <elastic/net/detail/tls_stream.hpp>
 #include <elastic/net/local_address.hpp>
+#include <elastic/status/detail/job_monitor_core.hpp>
 #include <program/limits.hpp>
 
 #include <algorithm>
@@ -162,8 +164,9 @@ elastic::task<void> kubeflow_reporter::finish() {
 
 elastic::task<void> kubeflow_reporter::report(elastic::duration timeout) {
   changed_.reset();
-  const std::shared_ptr<const elastic::detail::job_view> view = monitor_->view();
-  std::optional<std::string> status = kubeflow_status(*view, metrics_, monitor_->now_us());
+  const auto& job = elastic::detail::internals::core_of(*monitor_);
+  const std::shared_ptr<const elastic::detail::job_view> view = job->view();
+  std::optional<std::string> status = kubeflow_status(*view, metrics_, job->now_us());
   if (!status) co_return;
   std::string problem;
   try {

@@ -9,6 +9,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/job_monitor.hpp>
 
 #include <cstdint>

@@ -28,14 +28,14 @@ std::string text_of(const elastic::role::condition& condition) {
 }
 
 /// The view of the job before any role has started.
-detail::viewed_roles view_before(const elastic::role_group::options& job) {
-  detail::viewed_roles view;
+elastic::roles_monitor::snapshot view_before(const elastic::role_group::options& job) {
+  elastic::roles_monitor::snapshot view;
   view.run_id = job.run_id;
   view.max_restarts = job.max_restarts;
   const std::string& name = job.roles.front().config.rendezvous.node_name;
   view.node = name.empty() ? elastic::host_name() : name;
   for (const elastic::role& role : job.roles) {
-    detail::viewed_roles::role& shown = view.roles.emplace_back();
+    elastic::roles_monitor::snapshot::role& shown = view.roles.emplace_back();
     shown.shown.name = role.name;
     shown.on_failure = to_string(role.on_failure);
     for (const auto& each : role.starts_after) shown.starts_after.push_back(text_of(each));

@@ -5,7 +5,6 @@
 #include <elastic/launch/program_options.hpp>
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/roles/role_group.hpp>
-#include <elastic/status/detail/viewed_roles.hpp>
 #include <elastic/status/roles_monitor.hpp>
 #include <elastic/status/status_server.hpp>
 
@@ -41,7 +40,7 @@ class role_status {
   std::vector<elastic::role> roles_;
   /// Empty: this node does not show the job.
   std::optional<elastic::status_server::options> options_;
-  elastic::detail::viewed_roles view_;
+  elastic::roles_monitor::snapshot view_;
   std::shared_ptr<elastic::roles_monitor> monitor_;
   std::unique_ptr<elastic::status_server> server_;
 };

@@ -54,14 +54,22 @@ ELASTIC_DECL void add_library_backend(
 /// A backend that a program adds by `add` replaces one of the library with the same name, whichever
 /// is added first. The order of the calls above does not matter either.
 class rendezvous_registry
-    : public detail::named_factories<rendezvous_factory, const rendezvous_parameters&> {
+    : detail::named_factories<rendezvous_factory, const rendezvous_parameters&> {
  public:
+  /// A function that makes a rendezvous_factory of rendezvous_parameters.
+  using named_factories::factory;
+
   ELASTIC_DECL rendezvous_registry();
 
   /// Adds a backend of the program, or replaces the one of that name. `add_nodes` and its like keep
   /// it, and add the rest.
   /// Errors: `errc::invalid_argument` if `make` is null.
   ELASTIC_DECL void add(std::string name, factory make);
+
+  /// `contains(name)`: whether there is a backend of that name.
+  using named_factories::contains;
+  /// `names()`: every name, in order, as "c10d, static".
+  using named_factories::names;
 
   /// Makes the factory for the handler that `parameters.backend` names. Does not block.
   /// Errors: `errc::invalid_argument` for an unknown name, for a null `time`, for a setting out of

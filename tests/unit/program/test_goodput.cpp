@@ -4,9 +4,11 @@
 // What the account of a job says that its time went to, against what it went to: jobs of a real
 // agent, in virtual time, whose waits, starts, stalls and failures a seed chooses.
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/status/detail/job_document.hpp>
 #include <elastic/status/detail/job_metrics.hpp>
+#include <elastic/status/detail/job_monitor_core.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/detail/journal_reader.hpp>
 #include <elastic/status/job_monitor.hpp>
@@ -103,7 +105,9 @@ class generated_job {
   }
 
   const uses& truth() const { return truth_; }
-  const elastic::job_monitor& monitor() const { return *monitor_; }
+  const elastic::detail::job_monitor_core& monitor() const {
+    return *elastic::detail::internals::core_of(*monitor_);
+  }
   std::vector<elastic::journal_record> records() const { return stage_.journal->after(0); }
 
  private:

@@ -9,6 +9,7 @@
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/run_as_program.hpp>
 #include <elastic/status/add_monitor.hpp>
+#include <elastic/status/detail/job_monitor_core.hpp>
 #include <elastic/status/job_monitor.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 #include <support/agent_stage.hpp>
@@ -120,7 +121,8 @@ TEST_CASE("status: the agent gets the services that its program needs, and no ot
     const auto monitor = elastic::add_monitor(services, config.rendezvous);
     options = shown();
     const program_run program(config, options, services);
-    CHECK(elastic::detail::internals::of(program.services()).reports == monitor);
+    CHECK(elastic::detail::internals::of(program.services()).reports ==
+          elastic::detail::internals::core_of(*monitor));
     CHECK(names_of_parts(program.services()) == "monitor status ");
   }
   SECTION("those that it was given") {

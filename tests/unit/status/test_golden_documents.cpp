@@ -196,20 +196,20 @@ TEST_CASE("golden documents: the metrics in both formats", "[status][golden]") {
 // ---- the other documents -----------------------------------------------------------------------
 
 /// A trainer as it was at a moment, and a server with replicas that waits for it.
-elastic::detail::viewed_roles two_roles() {
-  elastic::detail::viewed_roles roles;
+elastic::roles_monitor::snapshot two_roles() {
+  elastic::roles_monitor::snapshot roles;
   roles.run_id = "grpo";
   roles.node = "node0";
   roles.began_us = 1'700'000'000'000'000;
   roles.max_restarts = 2;
-  elastic::detail::viewed_roles::role& trainer = roles.roles.emplace_back();
+  elastic::roles_monitor::snapshot::role& trainer = roles.roles.emplace_back();
   trainer.shown.name = "trainer";
   trainer.shown.state = "running";
   trainer.shown.is_ready = true;
   trainer.shown.epoch = 2;
   trainer.shown.workers = {{0, 0, "node0", "10.0.0.1", {}}};
   trainer.on_failure = "restart-role";
-  elastic::detail::viewed_roles::role& server = roles.roles.emplace_back();
+  elastic::roles_monitor::snapshot::role& server = roles.roles.emplace_back();
   server.shown.name = "server";
   server.shown.workers = {{0, 0, "node0", "10.0.0.1", {{"http", 40123}}}};
   server.reason = "it waits for trainer";
@@ -223,7 +223,7 @@ elastic::detail::viewed_roles two_roles() {
 status_answer answer_of_roles(const moment& trainer, const http_head& request) {
   elastic::detail::roles_source source;
   source.view = [] {
-    return std::make_shared<const elastic::detail::viewed_roles>(two_roles());
+    return std::make_shared<const elastic::roles_monitor::snapshot>(two_roles());
   };
   source.roles = {{"trainer", source_of(trainer)},
                   {"server", source_of({"", {}, std::make_shared<const job_view>(), 0})}};

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/status/detail/job_document.hpp>
 #include <elastic/status/detail/job_metrics.hpp>
+#include <elastic/status/detail/job_monitor_core.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/job_monitor.hpp>
 
@@ -440,15 +442,25 @@ TEST_CASE("metrics: both formats", "[status]") {
   }
 }
 
-TEST_CASE("metrics: what the stores of the node are used for, if it serves some", "[status]") {
+TEST_CASE("job monitor: another HTTP server has what a status server shows", "[status]") {
+  journal_story story;
+  story.begin().start(3, 2);
   elastic::job_monitor monitor;
-  const auto text = [&monitor] {
-    return elastic::detail::metrics_text(*monitor.view(), metrics_format::text, 0,
-                                         monitor.stores());
-  };
+  for (const elastic::journal_record& record : story.records) monitor.take(record);
+  for (const int local_rank : {0, 1}) monitor.progressed(step(local_rank, 5));
+  const auto json = nlohmann::json::parse(monitor.json());
+  CHECK(json["run_id"] == "job7");
+  CHECK_THAT(monitor.text(), contains_text("round 3"));
+  CHECK_THAT(monitor.metrics(), contains_text("\nelastic_round 3\n"));
+  CHECK_THAT(monitor.metrics(), contains_text("\nelastic_progress_steps"));
+}
+
+TEST_CASE("metrics: what the stores of the node are used for, if it serves some", "[status]") {
+  const elastic::job_monitor monitor;
+  const auto text = [&monitor] { return monitor.metrics(); };
   CHECK(text().find("elastic_store") == std::string::npos);
   std::optional<elastic::detail::viewed_stores> use;
-  monitor.measure_stores([&use] { return use; });
+  elastic::detail::internals::core_of(monitor)->measure_stores([&use] { return use; });
   CHECK(text().find("elastic_store") == std::string::npos);
   use = elastic::detail::viewed_stores{{{"get", 7}, {"set", 2}}, 3};
   CHECK_THAT(text(), contains_text("elastic_store_requests_total{op=\"get\"} 7\n"

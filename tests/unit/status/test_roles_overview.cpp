@@ -3,8 +3,10 @@
 
 // What is shown of a job of several roles: its document, its metrics, and which path leads to what.
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/status/detail/embedded.hpp>
 #include <elastic/status/detail/job_document.hpp>
+#include <elastic/status/detail/job_monitor_core.hpp>
 #include <elastic/status/detail/roles_overview.hpp>
 #include <elastic/status/detail/status_answer.hpp>
 #include <elastic/status/roles_monitor.hpp>
@@ -39,7 +41,7 @@ using elastic::job_roles;
 using elastic::detail::roles_source;
 using elastic::detail::status_answer;
 using elastic::detail::status_gate;
-using elastic::detail::viewed_roles;
+using roles_snapshot = elastic::roles_monitor::snapshot;
 using elastic::test::contains_text;
 using elastic::test::journal_story;
 
@@ -48,14 +50,14 @@ struct two_roles {
   two_roles() {
     roles.run_id = "grpo";
     roles.node = "node0";
-    viewed_roles::role& trainer = roles.roles.emplace_back();
+    roles_snapshot::role& trainer = roles.roles.emplace_back();
     trainer.shown.name = "trainer";
     trainer.shown.state = "running";
     trainer.shown.is_ready = true;
     trainer.shown.epoch = 2;
     trainer.shown.workers = {{0, 0, "node0", "10.0.0.1", {}}, {1, 1, "node0", "10.0.0.1", {}}};
     trainer.on_failure = "restart-role";
-    viewed_roles::role& rollout = roles.roles.emplace_back();
+    roles_snapshot::role& rollout = roles.roles.emplace_back();
     rollout.shown.name = "rollout";
     rollout.on_failure = "restart-worker";
     rollout.starts_after = {"trainer:ready"};
@@ -73,7 +75,7 @@ struct two_roles {
     roles.roles[1].shown.workers = std::move(workers);
   }
 
-  viewed_roles roles;
+  roles_snapshot roles;
   role_views views;
   std::int64_t now_us = 0;
 };
@@ -273,7 +275,7 @@ http_head get(const std::string& target, const std::string& header = {},
 
 roles_source source_of(const two_roles& job) {
   roles_source source;
-  source.view = [roles = job.roles] { return std::make_shared<const viewed_roles>(roles); };
+  source.view = [roles = job.roles] { return std::make_shared<const roles_snapshot>(roles); };
   for (std::size_t at = 0; at < job.views.size(); ++at) {
     roles_source::entry& entry = source.roles.emplace_back();
     entry.name = job.roles.roles[at].shown.name;
@@ -394,7 +396,7 @@ TEST_CASE("roles monitor: a role that starts again has another journal and the s
     CHECK(monitor.journal(1) == journal);
     event.run_id = run;
     journal->record(event);
-    CHECK(monitor.monitor(1)->view()->job().run_id() == run);
+    CHECK(elastic::detail::internals::core_of(*monitor.monitor(1))->view()->job().run_id() == run);
   }
   CHECK(calls == 2);
   CHECK(monitor.changes() == 2);

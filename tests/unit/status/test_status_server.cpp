@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/base/detail/internals.hpp>
+#include <elastic/status/detail/job_monitor_core.hpp>
 #include <elastic/status/status_server.hpp>
 
 #include <elastic/base/asio.hpp>
@@ -565,24 +566,23 @@ TEST_CASE("status server: progress comes by itself", "[status]") {
 
 TEST_CASE("status server: what other nodes tell comes by itself", "[status]") {
   stage status_stage;
-  status_stage.monitor->begin_serving(&status_stage, {});
-  CHECK(status_stage.monitor->demand() == elastic::detail::report_demand::changes);
+  const auto monitor = elastic::detail::internals::core_of(*status_stage.monitor);
+  monitor->begin_serving(&status_stage, {});
+  CHECK(monitor->demand() == elastic::detail::report_demand::changes);
   {
     const auto peer = follower_of(status_stage);
-    CHECK(comes_true([&] {
-      return status_stage.monitor->demand() == elastic::detail::report_demand::progress;
-    }));
+    CHECK(
+        comes_true([&] { return monitor->demand() == elastic::detail::report_demand::progress; }));
     elastic::detail::job_roster roster;
     roster.nodes = {{1, "host1", "host1_1_0", elastic::detail::node_presence::lost, -1}};
-    status_stage.monitor->listed(roster);
+    monitor->listed(roster);
     CHECK_THAT(peer->read_to("event: changed\ndata: {}\n\n"), contains_text("changed"));
   }
-  CHECK(comes_true(
-      [&] { return status_stage.monitor->demand() == elastic::detail::report_demand::changes; }));
+  CHECK(comes_true([&] { return monitor->demand() == elastic::detail::report_demand::changes; }));
   CHECK_THAT(status_stage.get("/api/v1/job"), contains_text("\"presence\": \"lost\""));
   // Who looks again and again is told of steps as well.
-  CHECK(status_stage.monitor->demand() == elastic::detail::report_demand::progress);
-  status_stage.monitor->end_serving(&status_stage);
+  CHECK(monitor->demand() == elastic::detail::report_demand::progress);
+  monitor->end_serving(&status_stage);
   CHECK_THAT(status_stage.get("/api/v1/job"), contains_text("\"whole\": null"));
 }
 

@@ -4,8 +4,10 @@
 // The view of the whole job on the node that serves its rendezvous, made from the reports of the
 // nodes.
 
+#include <elastic/base/detail/internals.hpp>
 #include <elastic/status/detail/job_document.hpp>
 #include <elastic/status/detail/job_metrics.hpp>
+#include <elastic/status/detail/job_monitor_core.hpp>
 #include <elastic/status/detail/node_report.hpp>
 #include <elastic/status/detail/report_feed.hpp>
 #include <elastic/status/detail/viewed_job.hpp>
@@ -33,6 +35,7 @@ using elastic::job_event;
 using elastic::job_journal;
 using elastic::job_monitor;
 using elastic::detail::agent_activity;
+using elastic::detail::job_monitor_core;
 using elastic::detail::job_news;
 using elastic::detail::job_roster;
 using elastic::detail::job_view;
@@ -481,7 +484,7 @@ struct two_nodes {
     elastic::job_journal::options options;
     options.node = "host1";
     journal = std::make_shared<job_journal>(options);
-    journal->add(host);
+    journal->add(monitor);
     host->begin_serving(this, [this] { ++demands; });
     host->listed(roster({node(1, presence::active, 0), node(2, presence::active, 1)}));
     peer->on_report([this] { ++notes; });
@@ -507,8 +510,9 @@ struct two_nodes {
   int demands = 0;
   int notes = 0;
   std::shared_ptr<job_journal> journal;
-  std::shared_ptr<job_monitor> host = std::make_shared<job_monitor>();
-  std::shared_ptr<job_monitor> peer = std::make_shared<job_monitor>();
+  std::shared_ptr<job_monitor> monitor = std::make_shared<job_monitor>();
+  std::shared_ptr<job_monitor_core> host = elastic::detail::internals::core_of(*monitor);
+  std::shared_ptr<job_monitor_core> peer = std::make_shared<job_monitor_core>(nullptr);
 };
 
 TEST_CASE("job monitor: tells the node that serves as much as that wants to hear", "[status]") {
@@ -581,7 +585,7 @@ TEST_CASE("job monitor: a server that has ended takes its view of the job along"
 
 TEST_CASE("job monitor: viewers share a view until the job changes", "[status]") {
   two_nodes nodes;
-  job_monitor& host = *nodes.host;
+  job_monitor_core& host = *nodes.host;
   nodes.journal->record(journal_story::of(job_event::type::agent_started));
   const auto view = host.view();
   CHECK(host.view() == view);
@@ -614,7 +618,7 @@ TEST_CASE("job monitor: what nobody can read changes nothing", "[status]") {
 
 TEST_CASE("job monitor: tells itself nothing but who it is", "[status]") {
   two_nodes nodes;
-  job_monitor& host = *nodes.host;
+  job_monitor_core& host = *nodes.host;
   nodes.journal->record(journal_story::of(job_event::type::agent_started));
   host.show(nodes.journal);
   host.on_report([&] { ++nodes.notes; });

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -26,6 +27,24 @@ struct internals {
   template <class File, class... Arguments>
   static auto open(Arguments&&... arguments) {
     return File::open(std::forward<Arguments>(arguments)...);
+  }
+
+  /// What a public handle shares with its copies and its run.
+  template <class Handle>
+  static const auto& core_of(const Handle& handle) {
+    return handle.core_;
+  }
+
+  /// The output tails of a role of a roles_monitor.
+  template <class Roles>
+  static const auto& tails_of(const Roles& roles, std::size_t role) {
+    return roles.parts_[role].tails;
+  }
+
+  /// Starts a process of a process_set, of whose parameters nobody else needs a copy.
+  template <class Processes, class Process>
+  static auto start(Processes& processes, std::size_t index, Process plan) {
+    return Processes::start_in(processes.state_, index, std::move(plan));
   }
 
   /// The table of a memory_store, or of a server of stores.

@@ -53,7 +53,7 @@ inline std::string names_json(const std::vector<std::string>& names) {
   return "[" + text + "]";
 }
 
-inline std::string role_json(const viewed_roles::role& role, const job_view& view,
+inline std::string role_json(const roles_monitor::snapshot::role& role, const job_view& view,
                              std::size_t& room) {
   json_object json;
   json.add("name", role.shown.name).add("path", fmt::format("/roles/{}/", role.shown.name));
@@ -70,8 +70,8 @@ inline std::string role_json(const viewed_roles::role& role, const job_view& vie
   return json.add_json("workers", places_json(role.shown.workers, room)).text();
 }
 
-ELASTIC_DECL std::string overview_json(const viewed_roles& roles, const role_views& views,
-                                       std::int64_t now_us) {
+ELASTIC_DECL std::string overview_json(const roles_monitor::snapshot& roles,
+                                       const role_views& views, std::int64_t now_us) {
   json_object head;
   head.add("run_id", roles.run_id).add("version", version_text).add("node", roles.node);
   head.add("time_us", now_us).add("began_us", roles.began_us);
@@ -87,7 +87,7 @@ ELASTIC_DECL std::string overview_json(const viewed_roles& roles, const role_vie
   return fmt::format("{},\n\"roles\": [{}]}}\n", begin, text);
 }
 
-inline std::string role_text(const viewed_roles::role& role, const job_view& view,
+inline std::string role_text(const roles_monitor::snapshot::role& role, const job_view& view,
                              std::size_t width) {
   std::string line = fmt::format("{:<{}}  {}", role.shown.name, width, role.shown.state);
   if (role.shown.is_ready) line += ", ready";
@@ -116,7 +116,8 @@ inline std::string place_text(const job_roles::worker& worker) {
   return printable_line(line);
 }
 
-ELASTIC_DECL std::string overview_text(const viewed_roles& roles, const role_views& views) {
+ELASTIC_DECL std::string overview_text(const roles_monitor::snapshot& roles,
+                                       const role_views& views) {
   constexpr std::size_t most_places = 16;
   std::string text = fmt::format("job {}  {}", shown_reason(roles.run_id), roles.state);
   if (!roles.reason.empty()) text += fmt::format(" ({})", shown_reason(roles.reason));
@@ -128,7 +129,7 @@ ELASTIC_DECL std::string overview_text(const viewed_roles& roles, const role_vie
   std::size_t width = 0;
   for (const auto& each : roles.roles) width = std::max(width, each.shown.name.size());
   for (std::size_t place = 0; place < roles.roles.size(); ++place) {
-    const viewed_roles::role& role = roles.roles[place];
+    const roles_monitor::snapshot::role& role = roles.roles[place];
     text += fmt::format("  {}\n", role_text(role, *views[place], width));
     const std::vector<job_roles::worker>& workers = role.shown.workers;
     for (std::size_t index = 0; index < std::min(workers.size(), most_places); ++index) {
@@ -141,11 +142,12 @@ ELASTIC_DECL std::string overview_text(const viewed_roles& roles, const role_vie
   return text;
 }
 
-ELASTIC_DECL std::string why_not_ready(const viewed_roles& roles, const role_views& views) {
+ELASTIC_DECL std::string why_not_ready(const roles_monitor::snapshot& roles,
+                                       const role_views& views) {
   if (roles.state != "running") return roles.state;
   bool any_runs = false;
   for (std::size_t place = 0; place < roles.roles.size(); ++place) {
-    const viewed_roles::role& role = roles.roles[place];
+    const roles_monitor::snapshot::role& role = roles.roles[place];
     if (role.shown.state != "running") continue;
     any_runs = true;
     const std::string why = why_not_ready(*views[place]);

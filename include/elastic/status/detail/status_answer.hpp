@@ -8,7 +8,7 @@
 #include <elastic/status/detail/job_metrics.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/detail/status_gate.hpp>
-#include <elastic/status/detail/viewed_roles.hpp>
+#include <elastic/status/roles_monitor.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -60,7 +60,7 @@ struct roles_source {
     status_source source;
   };
 
-  std::function<std::shared_ptr<const viewed_roles>()> view;
+  std::function<std::shared_ptr<const roles_monitor::snapshot>()> view;
   /// The sources of the roles, in the order of the view.
   std::vector<entry> roles;
 };

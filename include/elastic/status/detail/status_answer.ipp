@@ -227,7 +227,7 @@ inline role_views views_of(const roles_source& source) {
 
 inline std::string metrics_of(const roles_source& source, metrics_format format,
                               std::int64_t now_us) {
-  const std::shared_ptr<const viewed_roles> view = source.view();
+  const std::shared_ptr<const roles_monitor::snapshot> view = source.view();
   std::vector<role_metrics> roles;
   for (std::size_t place = 0; place < source.roles.size(); ++place) {
     role_metrics& role = roles.emplace_back();
@@ -263,7 +263,7 @@ inline std::optional<status_answer> overview_of(const http_head& request,
   } else if (path == "/api/v1/job") {
     const bool is_plain = request.header("accept") == "text/plain";
     if (!is_plain) answer.type = "application/json";
-    const std::shared_ptr<const viewed_roles> view = source.view();
+    const std::shared_ptr<const roles_monitor::snapshot> view = source.view();
     const role_views views = views_of(source);
     answer.body = is_plain ? overview_text(*view, views) : overview_json(*view, views, now_us);
   } else if (path == "/api/v1/events") {

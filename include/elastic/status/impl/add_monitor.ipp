@@ -10,6 +10,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/launch/detail/node_journal.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/status/detail/job_monitor_core.hpp>
 #include <elastic/status/job_monitor.hpp>
 #include <elastic/status/roles_monitor.hpp>
 #include <elastic/store/detail/store_meter.hpp>
@@ -21,7 +22,7 @@ namespace elastic {
 
 namespace detail {
 
-inline void measure_stores(job_monitor& monitor, const std::shared_ptr<store_meter>& meter) {
+inline void measure_stores(job_monitor_core& monitor, const std::shared_ptr<store_meter>& meter) {
   monitor.measure_stores([meter]() -> std::optional<viewed_stores> {
     const auto keys = meter->keys();
     if (!keys) return std::nullopt;
@@ -35,8 +36,8 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
                                                       const rendezvous_parameters& meeting) {
   auto& links = detail::internals::of(services);
   if (links.reports) {
-    auto monitor = std::dynamic_pointer_cast<job_monitor>(links.reports);
-    if (monitor) return monitor;
+    auto core = std::dynamic_pointer_cast<detail::job_monitor_core>(links.reports);
+    if (core) return detail::internals::make<job_monitor>(core);
     throw error(errc::invalid_argument,
                 "the services have reports that are not a job_monitor's: give add_monitor services "
                 "without them");
@@ -45,9 +46,10 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
   auto monitor = detail::new_shared<job_monitor>(services.time);
   services.journal->add(monitor);
   add_part(services, "monitor", monitor);
-  links.reports = monitor;
+  const auto& core = detail::internals::core_of(*monitor);
+  links.reports = core;
   if (!links.meter) links.meter = detail::new_shared<detail::store_meter>();
-  detail::measure_stores(*monitor, links.meter);
+  detail::measure_stores(*core, links.meter);
   return monitor;
 }
 
@@ -58,10 +60,11 @@ ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_paramet
   const std::shared_ptr<job_monitor>& monitor = roles.monitor(role);
   add_part(services, "monitor", monitor);
   auto& links = detail::internals::of(services);
-  links.reports = monitor;
-  links.tails = roles.tails(role);
+  const auto& core = detail::internals::core_of(*monitor);
+  links.reports = core;
+  links.tails = detail::internals::tails_of(roles, role);
   links.meter = detail::new_shared<detail::store_meter>();
-  detail::measure_stores(*monitor, links.meter);
+  detail::measure_stores(*core, links.meter);
 }
 
 }  // namespace elastic

@@ -5,225 +5,51 @@
 #include <elastic/status/job_monitor.hpp>
 
 #include <elastic/base/detail/new_shared.hpp>
-#include <elastic/base/error.hpp>
-#include <elastic/base/limits.hpp>
-#include <elastic/status/detail/node_report.hpp>
-#include <elastic/status/detail/report_feed.hpp>
-#include <elastic/telemetry/job_journal.hpp>
+#include <elastic/status/detail/job_document.hpp>
+#include <elastic/status/detail/job_metrics.hpp>
+#include <elastic/status/detail/job_monitor_core.hpp>
 
-#include <chrono>
 #include <utility>
 
 namespace elastic {
 
 ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<time_source> time)
-    : time_(std::move(time)), feed_(std::make_unique<detail::report_feed>()) {
-  if (!time_) time_ = detail::new_shared<system_time>();
-}
+    : core_(detail::new_shared<detail::job_monitor_core>(std::move(time))) {}
+
+ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<detail::job_monitor_core>& core)
+    : core_(core) {}
 
 ELASTIC_DECL job_monitor::~job_monitor() = default;
 
-ELASTIC_DECL std::shared_ptr<const detail::job_view> job_monitor::view() const {
-  const std::lock_guard lock(mutex_);
-  if (!shown_) shown_ = detail::new_shared<const detail::job_view>(view_);
-  return shown_;
+ELASTIC_DECL std::string job_monitor::json() const {
+  return detail::job_json(*core_->view(), core_->now_us());
 }
 
-ELASTIC_DECL detail::job_view& job_monitor::change_view() {
-  shown_.reset();
-  return view_;
+ELASTIC_DECL std::string job_monitor::text() const {
+  return detail::job_text(*core_->view(), core_->now_us());
 }
 
-ELASTIC_DECL std::optional<detail::viewed_stores> job_monitor::stores() const {
-  const std::lock_guard lock(mutex_);
-  return stores_ ? stores_() : std::nullopt;
-}
-
-ELASTIC_DECL void job_monitor::measure_stores(
-    std::function<std::optional<detail::viewed_stores>()> ask) {
-  const std::lock_guard lock(mutex_);
-  stores_ = std::move(ask);
-}
-
-ELASTIC_DECL std::int64_t job_monitor::progress_us() const {
-  const std::lock_guard lock(mutex_);
-  return progress_us_;
-}
-
-ELASTIC_DECL std::int64_t job_monitor::now_us() const {
-  return std::chrono::duration_cast<std::chrono::microseconds>(time_->wall_now().time_since_epoch())
-      .count();
+ELASTIC_DECL std::string job_monitor::metrics() const {
+  return detail::metrics_text(*core_->view(), detail::metrics_format::text, core_->now_us(),
+                              core_->stores());
 }
 
 ELASTIC_DECL void job_monitor::on_change(std::function<void()> call) {
-  const std::lock_guard lock(mutex_);
-  on_change_ = std::move(call);
+  core_->on_change(std::move(call));
 }
-
-ELASTIC_DECL void job_monitor::take(const journal_record& record) {
-  const std::lock_guard lock(mutex_);
-  change_view().take(record);
-  if (wanted_ != detail::report_demand::nothing) feed_->note(record);
-  note_report();
-  if (on_change_) on_change_();
-}
-
-ELASTIC_DECL void job_monitor::progressed(const worker_progress& made) {
-  constexpr std::int64_t pause_us = 1'000'000;
-  const std::int64_t now = now_us();
-  const std::lock_guard lock(mutex_);
-  change_view().take(made, now);
-  progress_us_ = now;
-  // A clock that was set back is not a reason to be silent.
-  if (now >= called_us_ && now - called_us_ < pause_us) return;
-  called_us_ = now;
-  has_progress_ = true;
-  if (wanted_ == detail::report_demand::progress) note_report();
-  if (on_change_) on_change_();
-}
-
-ELASTIC_DECL std::int64_t job_monitor::changes() const {
-  const std::lock_guard lock(mutex_);
-  return changes_;
-}
-
-ELASTIC_DECL void job_monitor::note_change() {
-  ++changes_;
-  if (on_change_) on_change_();
-}
-
-// ---- this node for the one that serves ----------------------------------------------------------
-
-ELASTIC_DECL void job_monitor::demanded(detail::report_demand demand) {
-  const std::lock_guard lock(mutex_);
-  if (demand == detail::report_demand::nothing) {
-    *feed_ = detail::report_feed();
-    is_report_noted_ = false;
-    reports_to_itself_ = false;
-  }
-  wanted_ = demand;
-  has_progress_ = true;
-  change_view().shown_elsewhere(demand != detail::report_demand::nothing && !reports_to_itself_);
-  note_report();
-}
-
-ELASTIC_DECL void job_monitor::note_report() {
-  const bool is_wanted = wanted_ != detail::report_demand::nothing && !reports_to_itself_;
-  if (!is_wanted || !on_report_ || std::exchange(is_report_noted_, true)) return;
-  on_report_();
-}
-
-ELASTIC_DECL std::string job_monitor::next_report() {
-  const std::lock_guard lock(mutex_);
-  is_report_noted_ = false;
-  if (wanted_ == detail::report_demand::nothing || reports_to_itself_) return {};
-  const bool has_progress = wanted_ == detail::report_demand::progress && has_progress_;
-  std::string report = feed_->next(view_, has_progress);
-  if (report.empty()) has_progress_ = false;
-  return report;
-}
-
-ELASTIC_DECL void job_monitor::on_report(std::function<void()> call) {
-  const std::lock_guard lock(mutex_);
-  on_report_ = std::move(call);
-}
-
-// ---- the other nodes, if this one serves --------------------------------------------------------
 
 ELASTIC_DECL void job_monitor::show(std::weak_ptr<job_journal> journal) {
-  const std::lock_guard lock(mutex_);
-  is_shown_ = true;
-  journal_ = std::move(journal);
-  pass_demand();
+  core_->show(std::move(journal));
 }
 
-ELASTIC_DECL void job_monitor::begin_following() {
-  const std::lock_guard lock(mutex_);
-  ++followers_;
-  pass_demand();
-}
+ELASTIC_DECL void job_monitor::begin_following() { core_->begin_following(); }
 
-ELASTIC_DECL void job_monitor::end_following() {
-  const std::lock_guard lock(mutex_);
-  --followers_;
-  pass_demand();
-}
+ELASTIC_DECL void job_monitor::end_following() { core_->end_following(); }
 
-ELASTIC_DECL void job_monitor::look() {
-  const std::lock_guard lock(mutex_);
-  looked_us_ = now_us();
-  pass_demand();
-}
+ELASTIC_DECL void job_monitor::look() { core_->look(); }
 
-ELASTIC_DECL detail::report_demand job_monitor::demand_at(std::int64_t now_us) const {
-  constexpr std::int64_t attention_us = 5'000'000;
-  const bool was_looked_at = now_us >= looked_us_ && now_us - looked_us_ < attention_us;
-  if (followers_ > 0 || was_looked_at) return detail::report_demand::progress;
-  return is_shown_ ? detail::report_demand::changes : detail::report_demand::nothing;
-}
+ELASTIC_DECL void job_monitor::take(const journal_record& record) { core_->take(record); }
 
-ELASTIC_DECL detail::report_demand job_monitor::demand() const {
-  const std::lock_guard lock(mutex_);
-  return demand_at(now_us());
-}
-
-ELASTIC_DECL void job_monitor::pass_demand() {
-  const detail::report_demand demand = demand_at(now_us());
-  if (std::exchange(passed_demand_, demand) != demand && on_demand_) on_demand_();
-}
-
-ELASTIC_DECL void job_monitor::begin_serving(const void* server, std::function<void()> on_demand) {
-  const std::lock_guard lock(mutex_);
-  server_ = server;
-  on_demand_ = std::move(on_demand);
-  // The keys of a server are those of its own nodes.
-  if (!std::as_const(view_).whole().is_known()) return;
-  change_view().whole().forget();
-  note_change();
-}
-
-ELASTIC_DECL void job_monitor::end_serving(const void* server) {
-  const std::lock_guard lock(mutex_);
-  if (server_ != server) return;
-  server_ = nullptr;
-  on_demand_ = {};
-  change_view().whole().forget();
-  note_change();
-}
-
-ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view report) {
-  detail::node_report content;
-  try {
-    content = detail::parse_node_report(report);
-  } catch (const error&) {
-    // A node with another release may send reports that this one cannot read.
-    return;
-  }
-  detail::job_news news;
-  std::shared_ptr<job_journal> journal;
-  {
-    const std::lock_guard lock(mutex_);
-    const std::int64_t now = now_us();
-    news = change_view().whole().take(node, content, view_.job().epoch(), now);
-    journal = journal_.lock();
-    if (news.is_own) {
-      reports_to_itself_ = true;
-      change_view().shown_elsewhere(false);
-    }
-    if (news.has_steps) progress_us_ = now;
-    // A viewer that looked only once may be gone by now, so the demand may be lower.
-    pass_demand();
-    if (news.has_changed) ++changes_;
-    if (on_change_) on_change_();
-  }
-  if (!journal) return;
-  for (job_event& event : news.events) journal->record(std::move(event));
-}
-
-ELASTIC_DECL void job_monitor::listed(detail::job_roster roster) {
-  const std::lock_guard lock(mutex_);
-  change_view().whole().take(roster, now_us());
-  note_change();
-}
+ELASTIC_DECL void job_monitor::progressed(const worker_progress& made) { core_->progressed(made); }
 
 }  // namespace elastic

@@ -5,6 +5,7 @@
 #include <elastic/status/roles_monitor.hpp>
 
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/telemetry/detail/output_tails.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 
 #include <algorithm>
@@ -24,17 +25,16 @@ struct roles_monitor::change_count {
   }
 };
 
-ELASTIC_DECL roles_monitor::roles_monitor(detail::viewed_roles begin,
-                                          std::shared_ptr<time_source> time)
+ELASTIC_DECL roles_monitor::roles_monitor(snapshot begin, std::shared_ptr<time_source> time)
     : count_(std::make_shared<change_count>()) {
-  for (const detail::viewed_roles::role& role : begin.roles) {
+  for (const snapshot::role& role : begin.roles) {
     part& made = parts_.emplace_back();
     made.name = role.shown.name;
     made.monitor = detail::new_shared<job_monitor>(time);
     made.tails = detail::new_shared<detail::output_tails>();
     made.monitor->on_change([count = count_] { count->note(); });
   }
-  view_ = detail::new_shared<const detail::viewed_roles>(std::move(begin));
+  view_ = detail::new_shared<const snapshot>(std::move(begin));
 }
 
 ELASTIC_DECL roles_monitor::~roles_monitor() = default;
@@ -59,13 +59,13 @@ ELASTIC_DECL void roles_monitor::begin(std::size_t role, std::shared_ptr<job_jou
   parts_[role].journal = std::move(journal);
 }
 
-ELASTIC_DECL std::shared_ptr<const detail::viewed_roles> roles_monitor::view() const {
+ELASTIC_DECL std::shared_ptr<const roles_monitor::snapshot> roles_monitor::view() const {
   const std::lock_guard lock(mutex_);
   return view_;
 }
 
-ELASTIC_DECL void roles_monitor::change(detail::viewed_roles now) {
-  auto fresh = detail::new_shared<const detail::viewed_roles>(std::move(now));
+ELASTIC_DECL void roles_monitor::change(snapshot now) {
+  auto fresh = detail::new_shared<const snapshot>(std::move(now));
   {
     const std::lock_guard lock(mutex_);
     view_ = std::move(fresh);

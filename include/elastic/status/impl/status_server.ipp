@@ -19,6 +19,7 @@
 #include <elastic/net/host_name.hpp>
 #include <elastic/status/detail/command_request.hpp>
 #include <elastic/status/detail/job_document.hpp>
+#include <elastic/status/detail/job_monitor_core.hpp>
 #include <elastic/status/detail/roles_overview.hpp>
 #include <elastic/status/detail/status_answer.hpp>
 
@@ -156,7 +157,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
  private:
   /// The sources of the view of one agent: that of the job, or of one of its roles.
   struct shown_job {
-    std::shared_ptr<job_monitor> monitor;
+    std::shared_ptr<job_monitor_core> monitor;
     /// Null: nothing records yet.
     std::function<std::shared_ptr<job_journal>()> journal;
     std::shared_ptr<output_tails> tails;
@@ -183,14 +184,15 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   void add_shown_jobs() {
     if (!options_.roles) {
-      jobs_.push_back({options_.monitor, [journal = options_.journal] { return journal; },
+      jobs_.push_back({internals::core_of(*options_.monitor),
+                       [journal = options_.journal] { return journal; },
                        internals::of(options_).tails});
       return;
     }
     for (std::size_t role = 0; role < options_.roles->size(); ++role) {
-      jobs_.push_back({options_.roles->monitor(role),
+      jobs_.push_back({internals::core_of(*options_.roles->monitor(role)),
                        [roles = options_.roles, role] { return roles->journal(role); },
-                       options_.roles->tails(role)});
+                       internals::tails_of(*options_.roles, role)});
     }
   }
 
@@ -366,13 +368,13 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return of_role ? of_role->rest : path;
   }
 
-  static status_source source_of(const std::shared_ptr<job_monitor>& monitor) {
+  static status_source source_of(const std::shared_ptr<job_monitor_core>& monitor) {
     return {[monitor] { return monitor->view(); }, [monitor] { return monitor->stores(); }};
   }
 
   status_answer answer_request(const http_head& request) const {
     const std::int64_t now_us = jobs_.front().monitor->now_us();
-    if (!options_.roles) return answer_of(request, gate_, source_of(options_.monitor), now_us);
+    if (!options_.roles) return answer_of(request, gate_, source_of(jobs_.front().monitor), now_us);
     roles_source source;
     source.view = [roles = options_.roles] { return roles->view(); };
     for (std::size_t role = 0; role < options_.roles->size(); ++role) {
@@ -559,7 +561,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     constexpr std::chrono::seconds tick(1);
     constexpr std::chrono::milliseconds short_tick(200);
     time_source& time = *self->options_.time;
-    job_monitor& monitor = *job.monitor;
+    job_monitor_core& monitor = *job.monitor;
     time_point heartbeat = time.now() + limits::status_heartbeat;
     time_point next_tick = time.now();
     time_point look_again = time_point::max();

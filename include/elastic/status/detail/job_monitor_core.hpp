@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/status/detail/job_metrics.hpp>
+#include <elastic/status/detail/job_view.hpp>
+#include <elastic/telemetry/detail/report_exchange.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace elastic {
+
+class job_journal;
+struct journal_record;
+
+namespace detail {
+
+class report_feed;
+
+/// What the copies of a job_monitor share. As the reports of a rendezvous, it sends reports about
+/// this node to the node that serves the rendezvous; on that node, its view has the whole job.
+///
+/// Thread-safety: any thread.
+class job_monitor_core final : public report_exchange {
+ public:
+  /// @param time  null: `system_time`
+  ELASTIC_DECL explicit job_monitor_core(std::shared_ptr<time_source> time);
+  ELASTIC_DECL ~job_monitor_core() override;
+
+  /// The current state of the job. A view is immutable; a change replaces it by a new one.
+  ELASTIC_DECL std::shared_ptr<const job_view> view() const;
+
+  /// The counters of this node's stores; empty: it serves none, or they are not counted.
+  ELASTIC_DECL std::optional<viewed_stores> stores() const;
+
+  /// The time of the last progress report, in microseconds since 1970; 0: none yet.
+  ELASTIC_DECL std::int64_t progress_us() const;
+
+  /// The time of day, in microseconds since 1970.
+  ELASTIC_DECL std::int64_t now_us() const;
+
+  ELASTIC_DECL void on_change(std::function<void()> call);
+
+  /// Sets the function that `stores` calls, from any thread. It must not throw or call the monitor.
+  /// Empty: none.
+  ELASTIC_DECL void measure_stores(std::function<std::optional<viewed_stores>()> ask);
+
+  /// The number of changes reported by other nodes that are not records.
+  ELASTIC_DECL std::int64_t changes() const;
+
+  // ---- who looks: see job_monitor ---------------------------------------------------------------
+
+  ELASTIC_DECL void show(std::weak_ptr<job_journal> journal);
+  ELASTIC_DECL void begin_following();
+  ELASTIC_DECL void end_following();
+  ELASTIC_DECL void look();
+
+  // ---- what is told -----------------------------------------------------------------------------
+
+  ELASTIC_DECL void take(const journal_record& record);
+  ELASTIC_DECL void progressed(const worker_progress& made);
+
+  ELASTIC_DECL void demanded(report_demand demand) override;
+  ELASTIC_DECL std::string next_report() override;
+  ELASTIC_DECL void on_report(std::function<void()> call) override;
+  ELASTIC_DECL void begin_serving(const void* server, std::function<void()> on_demand) override;
+  ELASTIC_DECL void end_serving(const void* server) override;
+  ELASTIC_DECL report_demand demand() const override;
+  ELASTIC_DECL void reported(std::int64_t node, std::string_view report) override;
+  ELASTIC_DECL void listed(job_roster roster) override;
+
+ private:
+  // The callers of these functions hold the mutex.
+  ELASTIC_DECL job_view& change_view();
+  ELASTIC_DECL report_demand demand_at(std::int64_t now_us) const;
+  ELASTIC_DECL void pass_demand();
+  ELASTIC_DECL void note_report();
+  ELASTIC_DECL void note_change();
+
+  std::shared_ptr<time_source> time_;
+  mutable std::mutex mutex_;
+  job_view view_;
+  /// The copy of `view_` that viewers have; null: it has changed since.
+  mutable std::shared_ptr<const job_view> shown_;
+  std::int64_t progress_us_ = 0;
+  std::int64_t called_us_ = 0;
+  std::function<void()> on_change_;
+  std::function<std::optional<viewed_stores>()> stores_;
+  std::int64_t changes_ = 0;
+  // Of this node for the one that serves.
+  report_demand wanted_ = report_demand::nothing;
+  std::unique_ptr<report_feed> feed_;
+  std::function<void()> on_report_;
+  bool is_report_noted_ = false;
+  bool has_progress_ = false;
+  bool reports_to_itself_ = false;
+  // Of the other nodes, if this one serves.
+  bool is_shown_ = false;
+  std::weak_ptr<job_journal> journal_;
+  int followers_ = 0;
+  std::int64_t looked_us_ = 0;
+  const void* server_ = nullptr;
+  std::function<void()> on_demand_;
+  report_demand passed_demand_ = report_demand::nothing;
+};
+
+}  // namespace detail
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/status/detail/job_monitor_core.ipp>
+#endif
