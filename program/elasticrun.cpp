@@ -155,7 +155,7 @@ int main(int count, char** values) {
   if (const auto* command = elasticrun::find_command(arguments, elasticrun::is_script)) {
     return elasticrun::run_command(*command, {arguments.begin() + 1, arguments.end()});
   }
-  elastic::command_line_facts facts = elastic::gather_command_line_facts();
+  elastic::command_line::facts facts = elastic::gather_command_line_facts();
   facts.commands = elasticrun::command_rows();
   facts.injects_faults = true;
   facts.reads_job_files = true;

@@ -15,12 +15,10 @@
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/rank_exchange.hpp>
 #include <elastic/agent/restart_ledger.hpp>
-#include <elastic/agent/restart_terms.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/shell_command.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/agent/worker_request.hpp>
 #include <elastic/agent/worker_spec.hpp>
-#include <elastic/agent/worker_starts.hpp>
 #include <elastic/agent/worker_state.hpp>

@@ -4,10 +4,7 @@
 
 // Opt-in: the command line of torchrun and elasticrun, for launchers of one's own.
 
-#include <elastic/cli/chaos_plan.hpp>
 #include <elastic/cli/command_line.hpp>
-#include <elastic/cli/command_line_facts.hpp>
-#include <elastic/cli/debugger_plan.hpp>
 #include <elastic/cli/default_python.hpp>
 #include <elastic/cli/early_exit.hpp>
 #include <elastic/cli/io_choice.hpp>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <elastic/control/agent_message.hpp>
-#include <elastic/control/checkpoint_outcome.hpp>
 #include <elastic/control/liveness_settings.hpp>
 #include <elastic/control/worker_channels.hpp>
 #include <elastic/control/worker_message.hpp>

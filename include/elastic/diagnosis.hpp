@@ -6,4 +6,3 @@
 
 #include <elastic/diagnosis/job_diagnosis.hpp>
 #include <elastic/diagnosis/local_stacks.hpp>
-#include <elastic/diagnosis/stall_verdict.hpp>

@@ -4,7 +4,6 @@
 
 // Opt-in module: several roles in one job, such as a trainer and what generates its data.
 
-#include <elastic/roles/group_state.hpp>
 #include <elastic/roles/replica_set.hpp>
 #include <elastic/roles/role.hpp>
 #include <elastic/roles/role_group.hpp>

@@ -109,11 +109,9 @@
 #include <elastic/agent/impl/rank_assignment.ipp>
 #include <elastic/agent/impl/rank_exchange.ipp>
 #include <elastic/agent/impl/restart_ledger.ipp>
-#include <elastic/agent/impl/restart_terms.ipp>
 #include <elastic/agent/impl/run_result.ipp>
 #include <elastic/agent/impl/worker_group.ipp>
 #include <elastic/agent/impl/worker_spec.ipp>
-#include <elastic/agent/impl/worker_starts.ipp>
 #include <elastic/telemetry/detail/event_handler_registry.ipp>
 #include <elastic/telemetry/detail/output_tails.ipp>
 #include <elastic/telemetry/detail/record_writer.ipp>
@@ -217,6 +215,7 @@
 #include <elastic/etcd/impl/etcd_rendezvous.ipp>
 #endif
 #if defined(ELASTIC_WITH_CLI)
+#include <elastic/cli/detail/chaos_text.ipp>
 #include <elastic/cli/detail/device_listing.ipp>
 #include <elastic/cli/detail/given_options.ipp>
 #include <elastic/cli/detail/option_checks.ipp>
@@ -228,9 +227,7 @@
 #include <elastic/cli/detail/single_option_types.ipp>
 #include <elastic/cli/detail/slurm_hosts.ipp>
 #include <elastic/cli/detail/slurm_step.ipp>
-#include <elastic/cli/impl/chaos_plan.ipp>
 #include <elastic/cli/impl/command_line.ipp>
-#include <elastic/cli/impl/command_line_facts.ipp>
 #include <elastic/cli/impl/default_python.ipp>
 #include <elastic/cli/impl/early_exit.ipp>
 #include <elastic/cli/impl/io_choice.ipp>

@@ -5,6 +5,7 @@
 
 #include <elastic/base/detail/quantity.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/cli/detail/chaos_text.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 #include <program/chaos/network_cut.hpp>
 
@@ -17,7 +18,7 @@
 
 namespace elasticrun {
 
-chaos_monkey::chaos_monkey(asio::any_io_executor strand, elastic::chaos_plan plan,
+chaos_monkey::chaos_monkey(asio::any_io_executor strand, chaos_plan plan,
                            const elastic::agent_services& services, std::function<void()> kill_node)
     : plan_(std::move(plan)),
       time_(services.time),
@@ -31,9 +32,10 @@ chaos_monkey::chaos_monkey(asio::any_io_executor strand, elastic::chaos_plan pla
 void chaos_monkey::started(const elastic::agent_part::started_workers& job) {
   job_ = job;
   if (!has_started_.is_set()) {
-    log_.warning("chaos: this job is disturbed on purpose: {}", to_text(plan_));
+    log_.warning("chaos: this job is disturbed on purpose: {}",
+                 elastic::detail::to_text(plan_));
     const std::string missing =
-        elastic::missing_targets(plan_, job.world_size, job.group_world_size);
+        elastic::detail::missing_targets(plan_, job.world_size, job.group_world_size);
     if (!missing.empty()) {
       log_.warning("chaos: nothing happens to {}: the job has {} and {}", missing,
                    elastic::detail::quantity(job.world_size, "rank"),
@@ -87,7 +89,7 @@ elastic::task<void> chaos_monkey::run() {
 void chaos_monkey::inject(const chaos_step& step, active_cut& cut) {
   using action = chaos_step::action;
   const int target = step.target_in(job_.world_size);
-  const bool is_rank = step.target == elastic::chaos_plan::fault::target::rank;
+  const bool is_rank = step.target == chaos_plan::fault::target::rank;
   if (!step.fault.empty()) last_fault_time_ = time_->now();
   if (is_rank) {
     if (signal_) signal_(target, step.signal, step.fault.empty() ? "" : "chaos: " + step.fault);

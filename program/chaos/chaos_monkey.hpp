@@ -7,7 +7,6 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/cli/chaos_plan.hpp>
 #include <elastic/telemetry/worker_progress.hpp>
 #include <program/chaos/chaos_schedule.hpp>
 
@@ -35,7 +34,7 @@ class chaos_monkey final : public elastic::agent_part {
  public:
   /// @param services   the agent's time, log and journal
   /// @param kill_node  ends this process as the loss of its node would
-  chaos_monkey(asio::any_io_executor strand, elastic::chaos_plan plan,
+  chaos_monkey(asio::any_io_executor strand, chaos_plan plan,
                const elastic::agent_services& services, std::function<void()> kill_node);
 
   void started(const elastic::agent_part::started_workers& job) override;
@@ -65,7 +64,7 @@ class chaos_monkey final : public elastic::agent_part {
                        elastic::duration took);
   void report(const std::string& text);
 
-  elastic::chaos_plan plan_;
+  chaos_plan plan_;
   std::shared_ptr<elastic::time_source> time_;
   elastic::logger log_;
   std::shared_ptr<elastic::job_journal> journal_;

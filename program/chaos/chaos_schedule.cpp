@@ -3,6 +3,8 @@
 
 #include <program/chaos/chaos_schedule.hpp>
 
+#include <elastic/cli/detail/chaos_text.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -18,9 +20,9 @@ constexpr std::chrono::milliseconds slow_running{10};
 
 }  // namespace
 
-chaos_schedule::chaos_schedule(const elastic::chaos_plan& plan)
+chaos_schedule::chaos_schedule(const chaos_plan& plan)
     : noise_(plan.noise), random_(plan.noise ? plan.noise->seed : 0) {
-  for (const elastic::chaos_plan::fault& fault : plan.faults) {
+  for (const chaos_plan::fault& fault : plan.faults) {
     add(fault, static_cast<std::uint64_t>(fault.number), false);
   }
   if (noise_) add_random();
@@ -42,22 +44,21 @@ std::optional<chaos_step> chaos_schedule::next() {
   return first.step;
 }
 
-void chaos_schedule::add(const elastic::chaos_plan::fault& fault, std::uint64_t number,
-                         bool is_any_rank) {
+void chaos_schedule::add(const chaos_plan::fault& fault, std::uint64_t number, bool is_any_rank) {
   entry begin;
   begin.step.time = fault.start;
   begin.step.target = fault.scope;
   begin.step.number = number;
   begin.step.is_any_rank = is_any_rank;
-  begin.step.signal = fault.what == elastic::chaos_plan::fault::kind::kill ? SIGKILL : SIGSTOP;
-  begin.step.fault = is_any_rank ? "random" : to_text(fault);
+  begin.step.signal = fault.what == chaos_plan::fault::kind::kill ? SIGKILL : SIGSTOP;
+  begin.step.fault = is_any_rank ? "random" : elastic::detail::to_text(fault);
   const elastic::duration end = fault.start + fault.span;
-  const bool is_cut = fault.what == elastic::chaos_plan::fault::kind::cut;
-  if (fault.what == elastic::chaos_plan::fault::kind::slow) begin.slow_end = end;
+  const bool is_cut = fault.what == chaos_plan::fault::kind::cut;
+  if (fault.what == chaos_plan::fault::kind::slow) begin.slow_end = end;
   if (is_cut) begin.step.what = chaos_step::action::cut;
   if (is_cut) begin.step.end = end;
   entries_.push_back(begin);
-  if (fault.what != elastic::chaos_plan::fault::kind::stop && !is_cut) return;
+  if (fault.what != chaos_plan::fault::kind::stop && !is_cut) return;
   entry finish = std::move(begin);
   finish.step.time = end;
   finish.step.signal = SIGCONT;
@@ -83,11 +84,11 @@ void chaos_schedule::add_random() {
     return milliseconds(1 + random_.below(static_cast<std::uint64_t>(most)));
   };
   random_time_ += up_to(2 * mean);
-  elastic::chaos_plan::fault fault;
+  chaos_plan::fault fault;
   fault.start = random_time_;
   const std::uint64_t choice = random_.below(4);
-  if (choice == 2) fault.what = elastic::chaos_plan::fault::kind::stop;
-  if (choice == 3) fault.what = elastic::chaos_plan::fault::kind::slow;
+  if (choice == 2) fault.what = chaos_plan::fault::kind::stop;
+  if (choice == 3) fault.what = chaos_plan::fault::kind::slow;
   if (choice >= 2) fault.span = up_to(mean);
   add(fault, random_.next(), true);
 }

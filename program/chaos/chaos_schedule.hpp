@@ -4,7 +4,7 @@
 
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/cli/chaos_plan.hpp>
+#include <elastic/cli/program_config.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,13 +14,15 @@
 
 namespace elasticrun {
 
+using chaos_plan = elastic::program_config::chaos_plan;
+
 /// One step of a plan: a signal, or the start or end of a cut.
 struct chaos_step {
   enum class action { signal, cut, restore };
 
   /// Since the workers first ran.
   elastic::duration time{};
-  elastic::chaos_plan::fault::target target = elastic::chaos_plan::fault::target::rank;
+  chaos_plan::fault::target target = chaos_plan::fault::target::rank;
   /// The rank or the node; for a random fault, a number that selects the rank.
   std::uint64_t number = 0;
   bool is_any_rank = false;
@@ -41,7 +43,7 @@ struct chaos_step {
 /// The steps of a plan in chronological order. A pure value.
 class chaos_schedule {
  public:
-  explicit chaos_schedule(const elastic::chaos_plan& plan);
+  explicit chaos_schedule(const chaos_plan& plan);
 
   /// The next step; empty after the last one. A plan with random faults has no last step.
   std::optional<chaos_step> next();
@@ -53,12 +55,12 @@ class chaos_schedule {
     elastic::duration slow_end{};
   };
 
-  void add(const elastic::chaos_plan::fault& fault, std::uint64_t number, bool is_any_rank);
+  void add(const chaos_plan::fault& fault, std::uint64_t number, bool is_any_rank);
   void add_random();
   void add_turn(const entry& last);
 
   std::vector<entry> entries_;
-  std::optional<elastic::chaos_plan::random_faults> noise_;
+  std::optional<chaos_plan::random_faults> noise_;
   elastic::detail::random_source random_;
   /// When the last random fault so far starts.
   elastic::duration random_time_{};

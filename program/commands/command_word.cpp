@@ -8,8 +8,8 @@
 
 namespace elasticrun {
 
-const std::vector<elastic::command_line_facts::command>& command_rows() {
-  static const std::vector<elastic::command_line_facts::command> rows{
+const std::vector<elastic::command_line::facts::command>& command_rows() {
+  static const std::vector<elastic::command_line::facts::command> rows{
       {"checkpoint", "[--role NAME] [--within SECONDS] unix:PATH [REASON ...]",
        "Ask the workers of a node that accept requests to save a checkpoint now, over the socket "
        "of its --status unix:PATH, and report the result."},
@@ -49,11 +49,11 @@ const std::vector<elastic::command_line_facts::command>& command_rows() {
   return rows;
 }
 
-const elastic::command_line_facts::command* find_command(
+const elastic::command_line::facts::command* find_command(
     const std::vector<std::string>& arguments,
     const std::function<bool(const std::string& name)>& is_script) {
   if (arguments.empty()) return nullptr;
-  for (const elastic::command_line_facts::command& row : command_rows()) {
+  for (const elastic::command_line::facts::command& row : command_rows()) {
     if (arguments.front() == row.word) return is_script(arguments.front()) ? nullptr : &row;
   }
   return nullptr;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/cli/command_line_facts.hpp>
+#include <elastic/cli/command_line.hpp>
 
 #include <functional>
 #include <string>
@@ -11,13 +11,13 @@
 namespace elasticrun {
 
 /// All commands, in the order of --help.
-const std::vector<elastic::command_line_facts::command>& command_rows();
+const std::vector<elastic::command_line::facts::command>& command_rows();
 
 /// The command that the first argument of `elasticrun` names; null if the arguments run a job. A
 /// script of that name wins, so that every command line of torchrun's keeps its meaning; `./status`
 /// is always a script.
 /// @param is_script  whether there is a script with this name, see `is_script`
-const elastic::command_line_facts::command* find_command(
+const elastic::command_line::facts::command* find_command(
     const std::vector<std::string>& arguments,
     const std::function<bool(const std::string& name)>& is_script);
 

@@ -201,7 +201,7 @@ const std::map<std::string_view, int (*)(const strings&)>& functions() {
 
 }  // namespace
 
-int run_command(const elastic::command_line_facts::command& command, const strings& arguments) {
+int run_command(const elastic::command_line::facts::command& command, const strings& arguments) {
   const std::string usage =
       fmt::format("Usage: elasticrun {} {}\n\n{}\n", command.word, command.arguments, command.help);
   if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {

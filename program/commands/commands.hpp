@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/cli/command_line_facts.hpp>
+#include <elastic/cli/command_line.hpp>
 
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ namespace elasticrun {
 /// Runs a command of elasticrun, such as `elasticrun status`.
 /// @param arguments  the arguments after the command's name
 /// Result: the exit code.
-int run_command(const elastic::command_line_facts::command& command,
+int run_command(const elastic::command_line::facts::command& command,
                 const std::vector<std::string>& arguments);
 
 }  // namespace elasticrun

@@ -39,7 +39,7 @@ int number_in(const elastic::process_spec& spec, std::string_view name) {
   return number;
 }
 
-std::string address_of(const elastic::debugger_plan& plan) {
+std::string address_of(const elastic::program_config::debugger_plan& plan) {
   try {
     return elastic::detail::local_address_named(plan.host);
   } catch (const error& refusal) {
@@ -83,7 +83,7 @@ std::string invitation(int rank, const elastic::endpoint& place) {
 
 }  // namespace
 
-debugger_launcher::debugger_launcher(elastic::debugger_plan plan,
+debugger_launcher::debugger_launcher(elastic::program_config::debugger_plan plan,
                                      std::shared_ptr<elastic::process_launcher> inner,
                                      elastic::logger log)
     : plan_(std::move(plan)), inner_(std::move(inner)), log_(std::move(log)) {}

@@ -4,7 +4,7 @@
 
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/cli/debugger_plan.hpp>
+#include <elastic/cli/program_config.hpp>
 #include <elastic/net/detail/port_lease.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/process/child.hpp>
@@ -23,8 +23,8 @@ class debugger_launcher final : public elastic::process_launcher {
   /// @param plan   names a rank
   /// @param inner  starts the processes
   /// @param log    gets a line at each start of that worker: where to attach
-  debugger_launcher(elastic::debugger_plan plan, std::shared_ptr<elastic::process_launcher> inner,
-                    elastic::logger log);
+  debugger_launcher(elastic::program_config::debugger_plan plan,
+                    std::shared_ptr<elastic::process_launcher> inner, elastic::logger log);
 
   /// Errors, besides those of the interface: `errc::invalid_argument` if the job does not have that
   /// rank, or this host does not have that address; `errc::address_in_use` if the port is in use;
@@ -34,7 +34,7 @@ class debugger_launcher final : public elastic::process_launcher {
  private:
   elastic::task<elastic::endpoint> choose_place();
 
-  elastic::debugger_plan plan_;
+  elastic::program_config::debugger_plan plan_;
   std::shared_ptr<elastic::process_launcher> inner_;
   elastic::logger log_;
   /// The port of the last start, if the plan names none.

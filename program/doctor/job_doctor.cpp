@@ -10,7 +10,6 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/cli/command_line.hpp>
-#include <elastic/cli/command_line_facts.hpp>
 #include <elastic/net/detail/local_interface.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/host_name.hpp>
@@ -181,7 +180,7 @@ std::variant<doctor_query, elastic::early_exit> parse_doctor_command(
       sorted.meeting.push_back("--rdzv-backend=c10d");
     }
     sorted.meeting.insert(sorted.meeting.end(), {"--no-python", "doctor"});
-    elastic::command_line_facts facts;
+    elastic::command_line::facts facts;
     facts.environment = without_other_options(environment);
     auto parsed = elastic::parse_command_line(sorted.meeting, facts);
     if (auto* exit = std::get_if<elastic::early_exit>(&parsed)) return *std::move(exit);

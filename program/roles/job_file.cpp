@@ -207,7 +207,7 @@ class job_file_reader {
   static constexpr const char* standard_input = "standard input";
 
   job_file_reader(const std::string& source, const std::vector<command_line_option>& outer,
-                  const elastic::command_line_facts& facts)
+                  const elastic::command_line::facts& facts)
       : source_(source == "-" ? standard_input : source), facts_(facts) {
     for (const detail::option_row& row : detail::option_rows()) {
       const bool is_of_role = detail::is_of_role(row.scope);
@@ -635,7 +635,7 @@ class job_file_reader {
   std::string source_;
   /// The key that is being read, as --set names it.
   std::string key_;
-  const elastic::command_line_facts& facts_;
+  const elastic::command_line::facts& facts_;
   names role_options_;
   names job_options_;
   std::vector<command_line_option> outer_;
@@ -697,7 +697,7 @@ std::string quoted(const names& texts) {
 
 job_file parse_job_file(std::string_view text, const std::string& source, const names& settings,
                         const std::vector<command_line_option>& outer,
-                        const elastic::command_line_facts& facts) {
+                        const elastic::command_line::facts& facts) {
   return job_file_reader(source, outer, facts).read(text, settings);
 }
 

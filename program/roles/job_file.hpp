@@ -3,7 +3,6 @@
 #pragma once
 
 #include <elastic/cli/command_line.hpp>
-#include <elastic/cli/command_line_facts.hpp>
 #include <elastic/roles/role.hpp>
 
 #include <optional>
@@ -55,7 +54,7 @@ struct job_file {
 job_file parse_job_file(std::string_view text, const std::string& source,
                         const std::vector<std::string>& settings,
                         const std::vector<elastic::command_line::option>& outer,
-                        const elastic::command_line_facts& facts);
+                        const elastic::command_line::facts& facts);
 
 /// Reads a job file; "-" is standard input.
 /// Errors: `errc::file_access` if it cannot be read; `errc::invalid_argument` if it is larger than

@@ -7,6 +7,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/cli/detail/chaos_text.hpp>
 #include <elastic/cli/early_exit.hpp>
 #include <elastic/launch/console_log.hpp>
 #include <elastic/launch/detail/signalled_run.hpp>
@@ -52,7 +53,7 @@ namespace {
   refuse(role, sentence);
 }
 
-elastic::command_line line_of(const role_entry& role, const elastic::command_line_facts& facts) {
+elastic::command_line line_of(const role_entry& role, const elastic::command_line::facts& facts) {
   std::vector<std::string> arguments = role.options;
   if (role.on_failure == elastic::role::policy::replace) {
     arguments.emplace_back("--on-failure=replace");
@@ -103,14 +104,14 @@ bool can_compare(const elastic::role& role) {
 
 /// Refuses faults of nodes for replicas: their nodes have no ranks, so every node would have the
 /// fault.
-void check_faults(const role_entry& role, const elastic::chaos_plan& plan) {
-  using target = elastic::chaos_plan::fault::target;
+void check_faults(const role_entry& role, const elastic::program_config::chaos_plan& plan) {
+  using target = elastic::program_config::chaos_plan::fault::target;
   if (role.has_world) return;
-  for (const elastic::chaos_plan::fault& fault : plan.faults) {
+  for (const elastic::program_config::chaos_plan::fault& fault : plan.faults) {
     if (fault.scope != target::node) continue;
     refuse(role, fmt::format("chaos {}: the nodes of replicas have no ranks; name a node in a role "
                              "with a world",
-                             to_text(fault)));
+                             elastic::detail::to_text(fault)));
   }
 }
 
@@ -147,8 +148,8 @@ void check_meeting(const std::vector<elastic::role>& roles) {
 
 }  // namespace
 
-job_of_roles make_job(const job_file& file, const elastic::command_line_facts& given) {
-  elastic::command_line_facts facts = given;
+job_of_roles make_job(const job_file& file, const elastic::command_line::facts& given) {
+  elastic::command_line::facts facts = given;
   facts.has_run_id = true;
   job_of_roles job;
   job.options.run_id = file.name;
@@ -202,7 +203,7 @@ class role_features {
     each_.complete(configs_[role], role, services);
   }
 
-  void change(elastic::group_state now) {
+  void change(elastic::role_group::snapshot now) {
     if (status_) status_->change(std::move(now));
   }
 
@@ -241,7 +242,7 @@ elastic::task<void> stop_at_drain_file(std::string path, elastic::role_group& gr
 
 }  // namespace
 
-elastic::task<int> run_job(elastic::command_line line, elastic::command_line_facts facts,
+elastic::task<int> run_job(elastic::command_line line, elastic::command_line::facts facts,
                            elastic::logger log) {
   const elastic::program_config& config = line.config;
   const job_file file = parse_job_file(read_job_file(config.job_file), config.job_file,
@@ -258,7 +259,7 @@ elastic::task<int> run_job(elastic::command_line line, elastic::command_line_fac
   job.options.complete = [&features](std::size_t role, elastic::agent_services& made) {
     features.complete(role, made);
   };
-  job.options.on_change = [&features](elastic::group_state now) {
+  job.options.on_change = [&features](elastic::role_group::snapshot now) {
     features.change(std::move(now));
   };
   elastic::role_group group(executor, job.options, services);

@@ -6,7 +6,6 @@
 #include <elastic/base/task.hpp>
 #include <elastic/cli/program_config.hpp>
 #include <elastic/cli/command_line.hpp>
-#include <elastic/cli/command_line_facts.hpp>
 #include <elastic/launch/program_options.hpp>
 #include <elastic/launch/signal_plan.hpp>
 #include <elastic/roles/role_group.hpp>
@@ -32,12 +31,12 @@ struct job_of_roles {
 /// Makes the job that a job file describes. Parses the options of each role as a command line.
 /// Errors: `errc::invalid_argument` and `errc::file_access`; the message names the role and the
 /// mistake.
-job_of_roles make_job(const job_file& file, const elastic::command_line_facts& facts);
+job_of_roles make_job(const job_file& file, const elastic::command_line::facts& facts);
 
 /// Runs the job of a command line with --job, or prints it (--print-job).
 /// Result: the exit code.
 /// Errors: those of `read_job_file`, `parse_job_file`, `make_job` and `role_group::run`.
-elastic::task<int> run_job(elastic::command_line line, elastic::command_line_facts facts,
+elastic::task<int> run_job(elastic::command_line line, elastic::command_line::facts facts,
                            elastic::logger log);
 
 }  // namespace elasticrun

@@ -45,7 +45,7 @@ elastic::roles_monitor::snapshot view_before(const elastic::role_group::options&
   return view;
 }
 
-std::string state_of(const elastic::group_state& job) {
+std::string state_of(const elastic::role_group::snapshot& job) {
   if (!job.is_over) return job.verdict == elastic::worker_state::init ? "running" : "stopping";
   if (job.verdict == elastic::worker_state::succeeded) return "succeeded";
   return job.verdict == elastic::worker_state::stopped ? "stopped" : "failed";
@@ -97,7 +97,7 @@ void role_status::complete(std::size_t role, elastic::agent_services& services) 
   }
 }
 
-void role_status::change(elastic::group_state now) {
+void role_status::change(elastic::role_group::snapshot now) {
   if (!monitor_) return;
   view_.state = state_of(now);
   view_.reason = now.reason;

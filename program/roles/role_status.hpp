@@ -33,7 +33,7 @@ class role_status {
 
   /// Adds a monitor to the agent that is about to run a role.
   void complete(std::size_t role, elastic::agent_services& services);
-  void change(elastic::group_state now);
+  void change(elastic::role_group::snapshot now);
   elastic::task<void> close();
 
  private:

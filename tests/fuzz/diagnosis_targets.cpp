@@ -17,7 +17,7 @@
 #include <elastic/diagnosis/detail/stall_judge.hpp>
 #include <elastic/diagnosis/detail/thread_stack.hpp>
 #include <elastic/diagnosis/detail/worker_signs.hpp>
-#include <elastic/diagnosis/stall_verdict.hpp>
+#include <elastic/diagnosis/detail/stall_verdict.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -42,6 +42,7 @@ using detail::rank_set;
 using detail::recorder_state;
 using detail::stack_frame;
 using detail::stack_group;
+using detail::stall_verdict;
 using detail::store_addresses_in;
 using detail::thread_stack;
 using detail::to_digest;

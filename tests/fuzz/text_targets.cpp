@@ -7,8 +7,8 @@
 
 #include <elastic/agent/detail/workers/line_template.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/cli/chaos_plan.hpp>
 #include <elastic/cli/command_line.hpp>
+#include <elastic/cli/detail/chaos_text.hpp>
 #include <elastic/cli/detail/slurm_hosts.hpp>
 #include <elastic/contract/detail/macros.hpp>
 #include <elastic/contract/detail/roles_document.hpp>
@@ -40,6 +40,7 @@ namespace elastic::fuzz {
 namespace {
 
 using detail::journal_contents;
+using detail::parse_chaos_plan;
 using detail::parse_journal;
 
 // ---- lines, files, arguments --------------------------------------------------------------------
@@ -99,8 +100,8 @@ void endpoint_text(std::string_view input) {
 }
 
 void chaos_text(std::string_view input) {
-  const chaos_plan plan = parse_chaos_plan(input);
-  require(parse_chaos_plan(to_text(plan)) == plan, "what is written can be read");
+  const auto plan = parse_chaos_plan(input);
+  require(parse_chaos_plan(detail::to_text(plan)) == plan, "what is written can be read");
   elasticrun::chaos_schedule schedule(plan);
   duration last{};
   for (int step = 0; step < 100; ++step) {
@@ -175,7 +176,7 @@ void arguments(std::string_view input) {
   cutter parts(input);
   std::vector<std::string> words(1 + parts.number(7));
   for (std::string& word : words) word = std::string(parts.bytes(parts.number(24)));
-  command_line_facts facts;
+  command_line::facts facts;
   facts.environment = environment_from({std::string(parts.rest())});
   facts.injects_faults = true;
   facts.offers_debugger = true;

@@ -883,7 +883,7 @@ CO_TEST("guard: what lingers for too long is killed and named", "[integration][g
     co_await worker->end_tree();
     CHECK(sleeps.alive().empty());
     std::vector<pid_t> named;
-    for (const killed_leftover& one : worker->killed_leftovers()) {
+    for (const child::leftover& one : worker->killed_leftovers()) {
       CHECK(one.command == "sleep " + sleeps.mark());
       named.push_back(one.pid);
     }
@@ -905,7 +905,7 @@ CO_TEST("guard: few of the processes that were left behind are named", "[integra
     ::kill(worker->pid(), SIGKILL);
     co_await worker->wait();
     co_await worker->end_tree();
-    const std::vector<killed_leftover> killed = worker->killed_leftovers();
+    const std::vector<child::leftover> killed = worker->killed_leftovers();
     REQUIRE(killed.size() == limits::named_leftovers + 1);
     CHECK(killed.front().pid > 0);
     CHECK(killed.back().pid == 0);

@@ -479,8 +479,8 @@ TEST_CASE("roles: a program completes the services of each role, follows the job
     CHECK(made.journal);
     completed.push_back(role);
   };
-  elastic::group_state last;
-  host.options.on_change = [&](elastic::group_state now) { last = std::move(now); };
+  elastic::role_group::snapshot last;
+  host.options.on_change = [&](elastic::role_group::snapshot now) { last = std::move(now); };
   elastic::job_command drain;
   drain.what = elastic::job_command::kind::drain;
   drain.reason = "by a test";

@@ -606,7 +606,7 @@ CO_TEST("worker channels: workers of a launcher report, save, and are found to b
   CHECK(made.total == 10);
   CHECK(made.text == "training");
   CHECK(made.metrics.at("loss") == 0.5);
-  const elastic::checkpoint_outcome outcome =
+  const elastic::worker_channels::checkpoint_outcome outcome =
       co_await workers.channels.checkpoint(std::chrono::seconds(25));
   CHECK(outcome.asked == 1);
   CHECK(outcome.saved == 1);

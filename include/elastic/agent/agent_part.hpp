@@ -4,7 +4,7 @@
 
 #include <elastic/agent/job_command.hpp>
 #include <elastic/agent/rank_assignment.hpp>
-#include <elastic/agent/worker_starts.hpp>
+#include <elastic/agent/run_result.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
@@ -186,7 +186,7 @@ class ELASTIC_EXPORT agent_part {
   /// Called when all workers of the attempt have been started.
   /// Result: how they were started; empty if the part does not start workers. The first part that
   /// does decides.
-  ELASTIC_DECL virtual std::optional<worker_starts> starts() const;
+  ELASTIC_DECL virtual std::optional<run_result::worker_starts> starts() const;
 
   // ---- while workers run ------------------------------------------------------------------------
 

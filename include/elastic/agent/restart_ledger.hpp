@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/restart_terms.hpp>
+#include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/exit_status.hpp>
@@ -30,7 +30,7 @@ class restart_ledger {
   };
 
   /// @param name  how the reasons of decisions name `max_restarts`
-  ELASTIC_DECL explicit restart_ledger(int max_restarts, restart_terms terms = {},
+  ELASTIC_DECL explicit restart_ledger(int max_restarts, worker_spec::restart_terms terms = {},
                                        std::string name = "max_restarts");
 
   /// Counts one more failure of the workers.
@@ -81,7 +81,7 @@ class restart_ledger {
   ELASTIC_DECL duration delay() const;
 
   int max_restarts_;
-  restart_terms terms_;
+  worker_spec::restart_terms terms_;
   std::string name_;
   int failures_ = 0;
   /// The failures within the window.

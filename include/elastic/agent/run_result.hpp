@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/worker_starts.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/error.hpp>
@@ -12,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -83,6 +83,28 @@ struct run_result {
 
     /// The most ranks that a text names.
     static constexpr int most_ranks = 16;
+  };
+
+  /// How the processes that could have had a standby were started.
+  struct worker_starts {
+    /// Started from a standby.
+    std::size_t warm = 0;
+    /// The largest number of different reasons that are kept.
+    static constexpr std::size_t most_reasons = 8;
+    /// Started without a standby, by the reason.
+    std::map<std::string, std::size_t> cold;
+
+    /// Counts processes that were started without a standby.
+    ELASTIC_DECL void add_cold(const std::string& reason, std::size_t count = 1);
+
+    /// Adds the counts of another attempt.
+    ELASTIC_DECL void add(const worker_starts& more);
+
+    std::size_t all() const { return warm + all_cold(); }
+    ELASTIC_DECL std::size_t all_cold() const;
+
+    /// "3 warm; 1 cold, because no standby was ready"; empty if nothing was started.
+    ELASTIC_DECL std::string text() const;
   };
 
   /// `succeeded`, `failed` or `stopped`.

@@ -29,7 +29,6 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/control/checkpoint_outcome.hpp>
 #include <elastic/control/worker_channels.hpp>
 #include <elastic/control/worker_message.hpp>
 #include <elastic/process/exit_status.hpp>
@@ -263,7 +262,9 @@ class worker_group {
   ///
   /// Result: when all have answered or ended, at the latest after `within`.
   /// Cancellation: all types; throws `operation_aborted`.
-  task<checkpoint_outcome> checkpoint(duration timeout) & { return channels_.checkpoint(timeout); }
+  task<worker_channels::checkpoint_outcome> checkpoint(duration timeout) & {
+    return channels_.checkpoint(timeout);
+  }
 
   /// Tells the workers on the control channel to pause, or to continue.
   void pause() { channels_.pause(); }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <elastic/agent/log_options.hpp>
-#include <elastic/agent/restart_terms.hpp>
 #include <elastic/agent/shell_command.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/limits.hpp>
@@ -12,6 +11,7 @@
 #include <elastic/contract/function_call.hpp>
 #include <elastic/contract/stream_selection.hpp>
 #include <elastic/control/liveness_settings.hpp>
+#include <elastic/process/exit_selection.hpp>
 #include <elastic/process/processor_set.hpp>
 #include <elastic/process/stop_plan.hpp>
 
@@ -47,6 +47,30 @@ enum class worker_contract {
 /// What an agent runs: which program, how many workers, how often they may be restarted, and where
 /// their output goes.
 struct worker_spec {
+  /// When failed workers restart, as long as restarts are left. The defaults are torchrun's: at
+  /// once, after any failure.
+  struct restart_terms {
+    /// Only failures within this time count against the restarts. 0: all failures of the job.
+    duration window = duration::zero();
+
+    /// How long to wait before the first restart; doubled before each further one, up to
+    /// `delay_max`. 0: no wait.
+    duration delay = duration::zero();
+    duration delay_max = std::chrono::seconds(60);
+    /// If the workers ran for at least this long, the wait after their failure is `delay` again.
+    duration healthy_uptime = std::chrono::seconds(60);
+
+    /// The number of failures in a row without a new step after which there is no restart; 0:
+    /// progress does not matter. It does not matter either before a worker of this node has
+    /// reported a step.
+    int while_progress = 0;
+
+    /// No restart after a worker that ended in one of these ways.
+    exit_selection never_after = {};
+    /// If not empty: restart only after a worker that ended in one of these ways.
+    exit_selection only_after = {};
+  };
+
   /// A command in front of the program of some workers, such as a profiler.
   struct wrapper {
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
@@ -181,6 +205,7 @@ struct worker_spec {
 
 /// Checks the bounds of a worker_spec. Errors: `errc::invalid_argument`, with the allowed range.
 ELASTIC_DECL void validate(const worker_spec& spec);
+ELASTIC_DECL void validate(const worker_spec::restart_terms& terms);
 
 /// The ranks in a text such as "0,8-15", for `worker_spec::wrapper::ranks`.
 /// Errors: `errc::invalid_argument` for another text, and for more than 1024 parts.

@@ -4,9 +4,9 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
-#include <elastic/cli/command_line_facts.hpp>
 #include <elastic/cli/early_exit.hpp>
 #include <elastic/cli/program_config.hpp>
+#include <elastic/contract/environment.hpp>
 
 #include <string>
 #include <variant>
@@ -16,6 +16,44 @@ namespace elastic {
 
 /// The parsed arguments.
 struct command_line {
+  /// The facts on which a command line depends besides its arguments.
+  struct facts {
+    /// A command that takes the place of a script, such as "explain".
+    struct command {
+      std::string word;
+      /// Its arguments and what it does, for --help.
+      std::string arguments;
+      std::string help;
+    };
+
+    /// The environment variables: PET_* defaults, PYTHON_EXEC and the like. The workers inherit them.
+    environment_map environment;
+    /// The values of "cpu" and "gpu" for --nproc-per-node: see count_processors,
+    /// count_accelerators.
+    int processors = 1;
+    int accelerators = 0;
+    /// The interpreter for scripts, unless PYTHON_EXEC names another program: see default_python.
+    std::string python = "python3";
+    /// The warning for a user who expects another one: see python_warning. Empty: none.
+    std::string python_warning = {};
+
+    /// Whether the job has a name without --rdzv-id, as the roles of a job file have.
+    bool has_run_id = false;
+
+    // About the program, for messages and --help.
+
+    std::string program = "elasticrun";
+    /// The program's commands, for --help and completions; it must recognize them itself.
+    std::vector<command> commands = {};
+    /// Whether the program injects the faults of --chaos; if not, --help omits the option, and it
+    /// is refused.
+    bool injects_faults = false;
+    /// Whether the program runs the jobs of files (--job). As with --chaos.
+    bool reads_job_files = false;
+    /// Whether the program starts a worker under a debugger (--debug-rank). As with --chaos.
+    bool offers_debugger = false;
+  };
+
   /// The I/O that a program asks for: ELASTIC_IO.
   enum class io_choice {
     /// io_uring if it is available, else epoll.
@@ -54,6 +92,10 @@ struct command_line {
   std::vector<option> options = {};
 };
 
+/// The facts of this process and its machine; those about the program have their defaults.
+/// Errors: none.
+ELASTIC_DECL command_line::facts gather_command_line_facts();
+
 /// Reads the arguments of `elasticrun`, without the program's own name.
 ///
 /// It knows torchrun's options and elasticrun's own. Names may have dashes or underscores and may
@@ -66,7 +108,7 @@ struct command_line {
 /// exit code 2. Errors: none. A pure function: it uses no file, device or environment except
 /// `facts`.
 ELASTIC_DECL std::variant<command_line, command_line::version_request, early_exit>
-parse_command_line(const std::vector<std::string>& arguments, const command_line_facts& facts);
+parse_command_line(const std::vector<std::string>& arguments, const command_line::facts& facts);
 
 }  // namespace elastic
 

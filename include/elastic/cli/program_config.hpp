@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/cli/chaos_plan.hpp>
-#include <elastic/cli/debugger_plan.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/diagnosis/job_diagnosis.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/program_options.hpp>
 #include <elastic/python/warm_standby.hpp>
 #include <elastic/wire/wire_terms.hpp>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,63 @@ namespace elastic {
 
 /// Everything that the options of `elasticrun` set: the job, and what the program does around it.
 struct program_config {
+  /// The faults of a job. Each agent injects those that target its node and its workers.
+  struct chaos_plan {
+    /// A fault that is injected on purpose, to show how a job recovers from it.
+    struct fault {
+      enum class kind {
+        /// SIGKILL.
+        kill,
+        /// SIGSTOP, and SIGCONT later.
+        stop,
+        /// The worker is stopped for nine tenths of the time.
+        slow,
+        /// The agent's connections, as if its cables were pulled, and put in again later.
+        cut,
+      };
+      enum class target { rank, node };
+
+      kind what = kind::kill;
+      target scope = target::rank;
+      /// The rank of a worker, or the group rank of a node.
+      int number = 0;
+      /// The time since the job's workers first ran on this node.
+      duration start{};
+      /// How long it lasts; not for `kill`.
+      duration span{};
+
+      friend bool operator==(const fault&, const fault&) = default;
+    };
+
+    /// Faults of random kinds and ranks, the same for each node that has the same seed.
+    struct random_faults {
+      std::uint64_t seed = 0;
+      /// Between one fault and the next, on average.
+      duration mean_gap{};
+
+      friend bool operator==(const random_faults&, const random_faults&) = default;
+    };
+
+    std::vector<fault> faults;
+    std::optional<random_faults> noise;
+
+    bool empty() const { return faults.empty() && !noise; }
+    friend bool operator==(const chaos_plan&, const chaos_plan&) = default;
+  };
+
+  /// Which worker of a job runs under a debugger, and where the debugger listens.
+  struct debugger_plan {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    debugger_plan() = default;
+
+    /// The worker's rank in the job; empty: no worker has a debugger.
+    std::optional<int> rank;
+    /// An address of the worker's node, or what names one as for `local_address_named`.
+    std::string host = "127.0.0.1";
+    /// 0: a free port, another one at each start of the worker.
+    std::uint16_t port = 0;
+  };
+
   /// The job, for `make_agent`.
   launch_config job;
   /// The options of `run_as_program`.

@@ -7,7 +7,6 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/control/agent_message.hpp>
-#include <elastic/control/checkpoint_outcome.hpp>
 #include <elastic/control/liveness_settings.hpp>
 #include <elastic/control/worker_message.hpp>
 
@@ -55,6 +54,16 @@ class learned_timeouts;
 /// Thread-safety: one strand at a time, the one it was given.
 class worker_channels {
  public:
+  /// The outcome of asking workers for a checkpoint.
+  struct checkpoint_outcome {
+    /// How many workers were asked (those that accept requests), and how many have saved a
+    /// checkpoint.
+    int asked = 0;
+    int saved = 0;
+    /// Why the others have not: "local rank 1 did not answer within 2 s".
+    std::vector<std::string> problems;
+  };
+
   /// A worker that did not report in time.
   struct hung_worker {
     int local_rank = 0;

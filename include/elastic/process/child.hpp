@@ -13,14 +13,6 @@
 
 namespace elastic {
 
-/// A process that was left behind by another one and was killed.
-struct killed_leftover {
-  pid_t pid = 0;
-  /// Its arguments, separated by blanks, without control characters, and cut off after
-  /// `limits::shown_command_bytes`.
-  std::string command;
-};
-
 /// A started process and its descendants: its tree.
 ///
 /// The destructor never waits: it kills a tree that is still alive, and does not wait until the
@@ -28,6 +20,14 @@ struct killed_leftover {
 /// Thread-safety: one strand at a time, the one on which it was launched.
 class ELASTIC_EXPORT child {
  public:
+  /// A process that was left behind and was killed.
+  struct leftover {
+    pid_t pid = 0;
+    /// Its arguments, separated by blanks, without control characters, and cut off after
+    /// `limits::shown_command_bytes`.
+    std::string command;
+  };
+
   virtual ~child() = default;
 
   virtual pid_t pid() const noexcept = 0;
@@ -64,7 +64,7 @@ class ELASTIC_EXPORT child {
 
   /// What the process had left behind when it ended by itself, and `end_tree` has killed: the first
   /// `limits::named_leftovers` of them, and one with the pid 0 if there were more.
-  virtual std::vector<killed_leftover> killed_leftovers() const { return {}; }
+  virtual std::vector<leftover> killed_leftovers() const { return {}; }
 };
 
 }  // namespace elastic

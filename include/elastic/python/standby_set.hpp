@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/run_result.hpp>
 #include <elastic/python/detail/standby_message.hpp>
 #include <elastic/python/detail/standby_plan.hpp>
 #include <elastic/python/detail/standby_process.hpp>
-#include <elastic/agent/worker_starts.hpp>
 #include <elastic/python/standby_terms.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
@@ -178,7 +178,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   const std::optional<std::string>& off() const { return plan_.off(); }
 
   /// How the processes of this attempt were started.
-  const worker_starts& starts() const { return starts_; }
+  const run_result::worker_starts& starts() const { return starts_; }
 
  private:
   using process_pointer = std::shared_ptr<detail::standby_process>;
@@ -311,7 +311,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   services services_;
   detail::standby_plan plan_;
   int attempt_ = 0;
-  worker_starts starts_;
+  run_result::worker_starts starts_;
   detail::standby_view::stage stage_ = detail::standby_view::stage::work;
   time_point launched_;
   bool have_stepped_ = false;

@@ -12,8 +12,8 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/contract/job_roles.hpp>
 #include <elastic/launch/signal_plan.hpp>
-#include <elastic/roles/group_state.hpp>
 #include <elastic/roles/role.hpp>
 
 #include <cstddef>
@@ -50,6 +50,21 @@ struct inbox_access;
 /// rest from one thread at a time.
 class role_group {
  public:
+  /// The roles of a job, as the group of this node sees them.
+  struct snapshot {
+    /// The state of each role, and its workers on all nodes.
+    job_roles document;
+    /// Why each role is in its state, a clause for each.
+    std::vector<std::string> reasons;
+    /// The outcome of the job, and the reason; `init` until it is decided.
+    worker_state verdict = worker_state::init;
+    std::string reason;
+    /// The job has ended: no role runs any more.
+    bool is_over = false;
+    /// How often all roles were restarted.
+    int restarts = 0;
+  };
+
   /// The parameters of a group.
   struct options {
     /// The name of the job; the nodes of each role meet under the run id "JOB/ROLE". Empty: a
@@ -71,7 +86,7 @@ class role_group {
     std::function<void(std::size_t role, agent_services& services)> complete = {};
     /// Called after each change of the state, on a strand of the group. Must not throw. Default:
     /// nobody is told.
-    std::function<void(group_state now)> on_change = {};
+    std::function<void(snapshot now)> on_change = {};
   };
 
   /// How a job of several roles ended on this node.
@@ -135,7 +150,7 @@ class role_group {
   /// `operation_aborted`, the others are lost. `async_run` has no such gap.
   ELASTIC_DECL task<result> run() &;
   /// Deleted: the destructor of a temporary would stop the run.
-  task<result> run() && = delete;
+  task<result> run() && = delete;  // declare the group first
 
   /// Runs the job as `run` does, with any completion token of Asio. The signature is
   /// `void(std::exception_ptr, role_group::result)`. The handler is called on its associated
@@ -153,7 +168,7 @@ class role_group {
   }
   /// Deleted: the destructor of a temporary would stop the run.
   template <class CompletionToken>
-  auto async_run(CompletionToken&& token) && = delete;
+  auto async_run(CompletionToken&& token) && = delete;  // declare the group first
 
   /// Carries out a command for one role (`job_command::role`) or for all; callable on any strand,
   /// even while the job ends, and after it.

@@ -68,7 +68,7 @@ struct job_event {
   /// - round_ended: "node_waiting", "node_lost", "paused" or "worker_failed"
   /// - ranks_replaced: the same for the round that ended before
   /// - exit_barrier_ended: "passed", "changed" or "timed_out"
-  /// - stall_found: a stall_verdict::kind
+  /// - stall_found: the cause, such as "behind", "stopped" or "mismatch"
   /// - notice_given: what workers have shown: "failed" (they reported an exception and do not end),
   ///   "unfinished" (others have ended, and they do not), "missing" (they have not come to
   ///   `init_process_group`)

@@ -57,8 +57,8 @@ class recorder final : public agent_part {
     co_return;
   }
   void begin_attempt(const rendezvous_round&) override { note("begin"); }
-  std::optional<worker_starts> starts() const override {
-    worker_starts counted;
+  std::optional<run_result::worker_starts> starts() const override {
+    run_result::worker_starts counted;
     counted.warm = 2;
     return counted;
   }
@@ -282,7 +282,7 @@ class probe final : public agent_part {
     note("passed_descriptor");
     return -1;
   }
-  std::optional<worker_starts> starts() const override { return std::nullopt; }
+  std::optional<run_result::worker_starts> starts() const override { return std::nullopt; }
   void started(const started_workers&) override { note("started"); }
   void ended(const attempt_worker& worker) override { note("ended: " + worker.end); }
   task<void> beside_workers(bool) override { return pass("beside_workers"); }

@@ -20,7 +20,7 @@ using elastic::exit_selection;
 using elastic::exit_status;
 using elastic::rendezvous_change;
 using elastic::restart_ledger;
-using elastic::restart_terms;
+using restart_terms = elastic::worker_spec::restart_terms;
 using elastic::time_point;
 
 constexpr time_point start{};

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/cli/chaos_plan.hpp>
+#include <elastic/cli/detail/chaos_text.hpp>
 
 #include <elastic/base/error.hpp>
 #include <support/catch.hpp>
@@ -9,8 +9,9 @@
 
 namespace chaos_plan_tests {
 
-using elastic::chaos_plan;
-using elastic::parse_chaos_plan;
+using chaos_plan = elastic::program_config::chaos_plan;
+using elastic::detail::parse_chaos_plan;
+using elastic::detail::to_text;
 
 TEST_CASE("chaos plan: what is written can be read", "[cli]") {
   struct row {
@@ -28,7 +29,7 @@ TEST_CASE("chaos plan: what is written can be read", "[cli]") {
     INFO(entry.text);
     const chaos_plan plan = parse_chaos_plan(entry.text);
     CHECK_FALSE(plan.empty());
-    CHECK(elastic::to_text(plan) == entry.normal_form);
+    CHECK(to_text(plan) == entry.normal_form);
     CHECK(parse_chaos_plan(entry.normal_form) == plan);
   }
 }
@@ -97,8 +98,8 @@ TEST_CASE("chaos plan: what is not a fault is refused with what is allowed", "[c
 TEST_CASE("chaos plan: says what a world has not", "[cli]") {
   const chaos_plan plan =
       parse_chaos_plan("kill=rank:1@1s,kill=rank:2@1s,kill=rank:2@5s,cut=node:1@1s+1s,random=1@1s");
-  CHECK(elastic::missing_targets(plan, 3, 2).empty());
-  CHECK(elastic::missing_targets(plan, 2, 1) == "node 1, rank 2");
+  CHECK(elastic::detail::missing_targets(plan, 3, 2).empty());
+  CHECK(elastic::detail::missing_targets(plan, 2, 1) == "node 1, rank 2");
 }
 
 }  // namespace chaos_plan_tests

@@ -28,7 +28,7 @@ using arguments = std::vector<std::string>;
 using settings = decltype(elastic::rendezvous_parameters::conf);
 
 auto parse(const arguments& words, environment_map environment = {}, int accelerators = 0) {
-  elastic::command_line_facts facts;
+  elastic::command_line::facts facts;
   facts.environment = std::move(environment);
   facts.processors = 6;
   facts.accelerators = accelerators;
@@ -657,7 +657,7 @@ TEST_CASE("command_line: Python, a module, or a program of its own", "[cli]") {
 }
 
 TEST_CASE("command_line: PYTHON_EXEC goes before the Python of this environment", "[cli]") {
-  elastic::command_line_facts facts;
+  elastic::command_line::facts facts;
   facts.python = "/venv/bin/python3";
   const auto program = [&](const t::arguments& words) {
     const auto outcome = elastic::parse_command_line(words, facts);
@@ -704,7 +704,7 @@ TEST_CASE("command_line: contradictions are refused", "[cli]") {
 
 TEST_CASE("command_line: a user of the default Python is warned if it may be the wrong one",
           "[cli]") {
-  elastic::command_line_facts facts;
+  elastic::command_line::facts facts;
   facts.python_warning = "another Python";
   facts.reads_job_files = true;
   const auto is_warned = [&](const t::arguments& words) {
@@ -762,7 +762,7 @@ TEST_CASE("command_line: a job of several nodes without a name is warned of", "[
 }
 
 TEST_CASE("command_line: a job that has a name elsewhere needs none", "[cli]") {
-  elastic::command_line_facts facts;
+  elastic::command_line::facts facts;
   facts.has_run_id = true;
   const auto parsed = elastic::parse_command_line(
       t::with_script({"--rdzv-backend", "c10d", "--nnodes", "1:2"}), facts);
@@ -1220,7 +1220,7 @@ TEST_CASE("command_line: tcsh completes options, their choices, and files", "[cl
 
 TEST_CASE("command_line: a launcher of one's own has its name, its commands and no faults",
           "[cli]") {
-  elastic::command_line_facts facts;
+  elastic::command_line::facts facts;
   facts.program = "mine";
   const auto text_of = [&](const t::arguments& words) {
     const auto outcome = elastic::parse_command_line(words, facts);

@@ -5,6 +5,7 @@
 // without an entry here fails, and so does a row whose value has no effect.
 
 #include <elastic/cli/command_line.hpp>
+#include <elastic/cli/detail/chaos_text.hpp>
 #include <elastic/cli/detail/option_row.hpp>
 #include <support/catch.hpp>
 
@@ -162,7 +163,7 @@ std::map<std::string, std::string> members_of(const program_config& config) {
       {"drain_file", text_of(config.program.drain_file)},
       {"progress", text_of(config.progress)},
       {"merges_output", text_of(config.merges_output)},
-      {"chaos", elastic::to_text(config.chaos)},
+      {"chaos", elastic::detail::to_text(config.chaos)},
       {"debugger.rank", text_of(config.debugger.rank.value_or(-1))},
       {"debugger.host", text_of(config.debugger.host)},
       {"debugger.port", text_of(config.debugger.port)},
@@ -181,7 +182,7 @@ program_config config_of(arguments options, elastic::environment_map environment
   const bool has_job = std::any_of(options.begin(), options.end(), names_job) ||
                        environment.count("PET_JOB") > 0;
   if (!has_job) options.emplace_back("train.py");
-  elastic::command_line_facts facts;
+  elastic::command_line::facts facts;
   facts.reads_job_files = true;
   facts.environment = std::move(environment);
   facts.injects_faults = true;

@@ -74,7 +74,7 @@ TEST_CASE("slurm hosts: what is not a list, or too large a one, is refused", "[c
 
 elastic::command_line command_line_of(arguments words, environment_map environment) {
   words.emplace_back("a.py");
-  elastic::command_line_facts facts;
+  elastic::command_line::facts facts;
   facts.environment = std::move(environment);
   const auto outcome = elastic::parse_command_line(words, facts);
   if (const auto* exit = std::get_if<elastic::early_exit>(&outcome)) FAIL(exit->text);
@@ -233,7 +233,7 @@ TEST_CASE("slurm step: a variable that would be used and says nothing is refused
   };
   for (const row& entry : rows) {
     INFO(entry.sentence);
-    elastic::command_line_facts facts;
+    elastic::command_line::facts facts;
     facts.environment = step(entry.changes);
     const auto outcome = elastic::parse_command_line({"a.py"}, facts);
     REQUIRE(std::holds_alternative<elastic::early_exit>(outcome));

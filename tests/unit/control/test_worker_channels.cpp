@@ -34,7 +34,7 @@
 namespace worker_channels_tests {
 
 using namespace std::chrono_literals;
-using elastic::checkpoint_outcome;
+using checkpoint_outcome = elastic::worker_channels::checkpoint_outcome;
 using elastic::duration;
 using elastic::log_level;
 using elastic::task;

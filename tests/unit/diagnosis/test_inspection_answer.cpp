@@ -222,7 +222,7 @@ TEST_CASE("inspection: the recorders of NCCL and of gloo name the rank for which
   };
   for (const auto& [file, sentence] : sentences) {
     CAPTURE(file);
-    const stall_verdict verdict = detail::judge_stall(evidence_in(file));
+    const detail::stall_verdict verdict = detail::judge_stall(evidence_in(file));
     CHECK(verdict.ranks == std::vector<int>{1});
     CHECK_THAT(verdict.sentence, test::contains_text(sentence));
   }

@@ -8,8 +8,8 @@
 
 namespace stall_history_tests {
 
-using elastic::stall_verdict;
 using elastic::detail::stall_history;
+using elastic::detail::stall_verdict;
 
 constexpr auto none = stall_verdict::confidence_level::none;
 constexpr auto likely = stall_verdict::confidence_level::likely;

@@ -17,7 +17,6 @@
 namespace stall_judge_tests {
 
 using namespace std::chrono_literals;
-using elastic::stall_verdict;
 using elastic::detail::collective_call;
 using elastic::detail::collective_state;
 using elastic::detail::group_position;
@@ -26,6 +25,7 @@ using elastic::detail::process_state;
 using elastic::detail::rank_evidence;
 using elastic::detail::rank_set;
 using elastic::detail::recorder_state;
+using elastic::detail::stall_verdict;
 using elastic::test::contains_text;
 using elastic::test::evidence_of;
 namespace limits = elastic::limits;

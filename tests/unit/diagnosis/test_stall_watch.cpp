@@ -16,10 +16,10 @@ namespace stall_watch_tests {
 
 using namespace std::chrono_literals;
 using elastic::duration;
-using elastic::stall_verdict;
 using elastic::time_point;
 using elastic::detail::rank_evidence;
 using elastic::detail::stall_look;
+using elastic::detail::stall_verdict;
 using elastic::detail::stall_watch;
 using elastic::detail::stall_watch_options;
 
@@ -205,7 +205,7 @@ TEST_CASE("a slow rank is not a hung one, however often somebody looks", "[diagn
       evidence.groups[0].outstanding = {"all_reduce", 10, "[[4]]", "Float", {}, false,
                                         std::chrono::seconds(wait(random))};
     }
-    const elastic::stall_verdict verdict = elastic::detail::judge_stall(ranks);
+    const elastic::detail::stall_verdict verdict = elastic::detail::judge_stall(ranks);
     REQUIRE(verdict.cause == stall_verdict::kind::slow);
     REQUIRE(verdict.ranks == std::vector<int>{look % 8});
   }

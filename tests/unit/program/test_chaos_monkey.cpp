@@ -3,7 +3,7 @@
 #include <program/chaos/chaos_monkey.hpp>
 
 #include <elastic/agent/agent_services.hpp>
-#include <elastic/cli/chaos_plan.hpp>
+#include <elastic/cli/detail/chaos_text.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
 #include <support/channel_peer.hpp>
@@ -36,8 +36,8 @@ struct play {
     services.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &time);
     services.log = stage.log->log();
     services.journal = stage.journal;
-    monkey = std::make_shared<chaos_monkey>(time.context().get_executor(),
-                                            elastic::parse_chaos_plan(plan), services, [] {});
+    monkey = std::make_shared<chaos_monkey>(
+        time.context().get_executor(), elastic::detail::parse_chaos_plan(plan), services, [] {});
     elastic::agent_services made;
     add_chaos(made, monkey);
     stage.parts = made.parts;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <program/chaos/chaos_schedule.hpp>
 
-#include <elastic/cli/chaos_plan.hpp>
+#include <elastic/cli/detail/chaos_text.hpp>
 #include <support/catch.hpp>
 
 #include <chrono>
@@ -16,8 +16,8 @@
 namespace chaos_schedule_tests {
 
 using namespace std::chrono_literals;
-using elastic::chaos_plan;
-using elastic::parse_chaos_plan;
+using chaos_plan = elastic::program_config::chaos_plan;
+using elastic::detail::parse_chaos_plan;
 using elasticrun::chaos_schedule;
 using elasticrun::chaos_step;
 

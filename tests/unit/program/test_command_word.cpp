@@ -17,7 +17,7 @@ using strings = std::vector<std::string>;
 
 std::string word_of(const strings& arguments, const std::string& script = "") {
   const auto is_script = [&](const std::string& name) { return name == script; };
-  const elastic::command_line_facts::command* const row =
+  const elastic::command_line::facts::command* const row =
       elasticrun::find_command(arguments, is_script);
   return row ? row->word : "";
 }
@@ -60,7 +60,7 @@ TEST_CASE("command word: what Python could run is a script", "[program]") {
 TEST_CASE("command word: the documents list every command as stable", "[program]") {
   std::ifstream file(ELASTIC_SOURCE_DIR "/docs/stability.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
-  for (const elastic::command_line_facts::command& row : elasticrun::command_rows()) {
+  for (const elastic::command_line::facts::command& row : elasticrun::command_rows()) {
     INFO(row.word);
     CHECK(page.find("`" + row.word + "`") != std::string::npos);
   }

@@ -7,6 +7,7 @@
 #include <program/roles/job_of_roles.hpp>
 
 #include <elastic/base/error.hpp>
+#include <elastic/cli/detail/chaos_text.hpp>
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
 
@@ -55,8 +56,8 @@ command = ["--no-python", "true"]
 on_failure = "ignore"
 )";
 
-elastic::command_line_facts facts() {
-  elastic::command_line_facts facts;
+elastic::command_line::facts facts() {
+  elastic::command_line::facts facts;
   facts.environment["PATH"] = "/usr/bin:/bin";
   facts.injects_faults = true;
   return facts;
@@ -187,7 +188,7 @@ stops_with = "trainer"
         options{"--diagnose", "--merge-output", "--log-format=json", "--nproc-per-node=2"});
   const job_of_roles job = make_job(file, facts());
   REQUIRE(job.configs.size() == 3);
-  CHECK(to_text(job.configs[0].chaos) == "kill=rank:1@20s");
+  CHECK(elastic::detail::to_text(job.configs[0].chaos) == "kill=rank:1@20s");
   CHECK(job.configs[1].chaos.empty());
   // Lines that are JSON objects all differ.
   CHECK(job.configs[0].merges_output);
@@ -350,7 +351,7 @@ nodes = 2
 }
 
 TEST_CASE("job file: a warning about the Python of all roles appears once", "[program][roles]") {
-  elastic::command_line_facts with_warning = facts();
+  elastic::command_line::facts with_warning = facts();
   with_warning.python_warning = "another Python";
   const job_of_roles job = make_job(parse("[role.trainer]\ncommand = [\"-m\", \"train\"]\n"
                                           "[role.rollout]\ncommand = [\"-m\", \"serve\"]\n"),

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/agent/run_result.hpp>
 #include <elastic/python/detail/import_record.hpp>
 #include <elastic/python/detail/python_command.hpp>
 #include <elastic/python/detail/standby_environment.hpp>
 #include <elastic/python/detail/standby_message.hpp>
 #include <elastic/python/detail/standby_plan.hpp>
 #include <elastic/python/detail/stored_archive.hpp>
-#include <elastic/agent/worker_starts.hpp>
 #include <elastic/python/warm_standby.hpp>
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/error.hpp>
@@ -132,18 +132,18 @@ TEST_CASE("standby_plan: for many at once there has to be memory for all", "[sta
 }
 
 TEST_CASE("worker_starts: each reason is counted, and few of them are kept", "[standby]") {
-  worker_starts starts;
+  run_result::worker_starts starts;
   CHECK(starts.text().empty());
   starts.warm = 3;
   starts.add_cold("no standby was ready");
   CHECK(starts.text() == "3 warm; 1 cold, because no standby was ready");
-  worker_starts job;
+  run_result::worker_starts job;
   job.add(starts);
   job.add(starts);
   CHECK(job.text() == "6 warm; 2 cold, because no standby was ready");
   CHECK(job.all() == 8);
   for (int number = 0; number < 100; ++number) job.add_cold(std::to_string(number));
-  CHECK(job.cold.size() == worker_starts::most_reasons);
+  CHECK(job.cold.size() == run_result::worker_starts::most_reasons);
   CHECK(job.all_cold() == 102);
   CHECK(job.cold.at("of other reasons") == 94);
 }

@@ -17,7 +17,7 @@ namespace replica_ledger_tests {
 
 using elastic::exit_status;
 using elastic::restart_ledger;
-using elastic::restart_terms;
+using restart_terms = elastic::worker_spec::restart_terms;
 using elastic::time_point;
 using elastic::detail::replica_ledger;
 using std::chrono::seconds;

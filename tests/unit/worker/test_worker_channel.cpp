@@ -378,7 +378,7 @@ TIME_TEST("worker channel: one that is destroyed is watched no longer", "[worker
 }
 
 task<void> ask(elastic::worker_channels& agent,
-               std::optional<elastic::checkpoint_outcome>& outcome) {
+               std::optional<elastic::worker_channels::checkpoint_outcome>& outcome) {
   outcome = co_await agent.checkpoint(30s);
 }
 
@@ -390,7 +390,7 @@ TIME_TEST("worker channel: a worker hears what it is to do, and answers", "[work
   worker_channel channel_1(stage.worker(1), options);
   co_await stage.quiet();
   CHECK_FALSE(next_of(channel_0));
-  std::optional<elastic::checkpoint_outcome> outcome;
+  std::optional<elastic::worker_channels::checkpoint_outcome> outcome;
   stage.agent->pause();
   asio::co_spawn(time.context(), ask(*stage.agent, outcome), [](std::exception_ptr) {});
   co_await stage.quiet();

@@ -31,7 +31,9 @@ ELASTIC_DECL void agent_part::change_environment(const worker_identity&, environ
 
 ELASTIC_DECL int agent_part::passed_descriptor(int) { return -1; }
 
-ELASTIC_DECL std::optional<worker_starts> agent_part::starts() const { return std::nullopt; }
+ELASTIC_DECL std::optional<run_result::worker_starts> agent_part::starts() const {
+  return std::nullopt;
+}
 
 ELASTIC_DECL void agent_part::prepared() {}
 

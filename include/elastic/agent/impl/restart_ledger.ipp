@@ -11,7 +11,7 @@
 
 namespace elastic {
 
-ELASTIC_DECL restart_ledger::restart_ledger(int max_restarts, restart_terms terms,
+ELASTIC_DECL restart_ledger::restart_ledger(int max_restarts, worker_spec::restart_terms terms,
                                             std::string name)
     : max_restarts_(max_restarts), terms_(std::move(terms)), name_(std::move(name)) {}
 

@@ -47,4 +47,29 @@ ELASTIC_DECL const std::string& run_result::return_value_of(int rank) const {
                           rank, return_values.size(), ranks));
 }
 
+/// The number of reasons is limited: some come from standbys, which may send a new one each time.
+ELASTIC_DECL void run_result::worker_starts::add_cold(const std::string& reason,
+                                                      std::size_t count) {
+  const bool has_room = cold.size() + 1 < most_reasons || cold.count(reason) != 0;
+  cold[has_room ? reason : "of other reasons"] += count;
+}
+
+ELASTIC_DECL void run_result::worker_starts::add(const worker_starts& more) {
+  warm += more.warm;
+  for (const auto& [reason, count] : more.cold) add_cold(reason, count);
+}
+
+ELASTIC_DECL std::size_t run_result::worker_starts::all_cold() const {
+  return std::accumulate(cold.begin(), cold.end(), std::size_t{0},
+                         [](std::size_t sum, const auto& entry) { return sum + entry.second; });
+}
+
+ELASTIC_DECL std::string run_result::worker_starts::text() const {
+  std::string text = warm > 0 ? fmt::format("{} warm", warm) : std::string();
+  for (const auto& [reason, count] : cold) {
+    text += fmt::format("{}{} cold, because {}", text.empty() ? "" : "; ", count, reason);
+  }
+  return text;
+}
+
 }  // namespace elastic

@@ -47,6 +47,20 @@ inline void check_plain(const worker_spec& spec) {
 
 }  // namespace detail
 
+ELASTIC_DECL void validate(const worker_spec::restart_terms& terms) {
+  const duration day = std::chrono::hours(24);
+  const auto demand = [](bool holds, const char* sentence) {
+    if (!holds) throw error(errc::invalid_argument, sentence);
+  };
+  demand(terms.window >= duration::zero(), "the window of restarts must not be negative");
+  demand(terms.delay >= duration::zero() && terms.delay <= day,
+         "the delay of restarts is 0 to 24 hours");
+  demand(terms.delay_max >= duration::zero() && terms.delay_max <= day,
+         "the greatest delay of restarts is 0 to 24 hours");
+  demand(terms.while_progress >= 0, "while_progress must not be negative");
+  demand(terms.healthy_uptime >= duration::zero(), "healthy_uptime must not be negative");
+}
+
 ELASTIC_DECL void validate(const worker_spec& spec) {
   const auto demand = [](bool holds, const std::string& sentence) {
     if (!holds) throw error(errc::invalid_argument, sentence);

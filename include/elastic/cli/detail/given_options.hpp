@@ -29,7 +29,7 @@ class given_options {
   /// Reads every value that was given into its field.
   /// Errors: `errc::invalid_argument` for one that is not allowed, or an option that torchrun has
   /// and elasticrun has not.
-  ELASTIC_DECL void read_into(option_target& target, const command_line_facts& facts) const;
+  ELASTIC_DECL void read_into(option_target& target, const command_line::facts& facts) const;
 
   /// All values that count.
   ELASTIC_DECL std::vector<std::pair<const option_row*, option_value>> all() const;
@@ -37,7 +37,7 @@ class given_options {
   /// Takes a value from elsewhere for an option that was not given, and reads it into its field.
   /// Errors: those of `read_into`.
   ELASTIC_DECL void adopt(std::string_view long_name, option_value value,
-                          const command_line_facts& facts, option_target& target);
+                          const command_line::facts& facts, option_target& target);
 
  private:
   ELASTIC_DECL static std::optional<option_value> in_environment(

@@ -39,7 +39,7 @@ ELASTIC_DECL std::optional<option_value> given_options::find(std::string_view lo
 }
 
 ELASTIC_DECL void given_options::read_into(option_target& target,
-                                           const command_line_facts& facts) const {
+                                           const command_line::facts& facts) const {
   for (const option_row& row : option_rows()) {
     const auto values = values_.find(&row);
     if (values == values_.end()) continue;
@@ -63,7 +63,7 @@ ELASTIC_DECL std::vector<std::pair<const option_row*, option_value>> given_optio
 }
 
 ELASTIC_DECL void given_options::adopt(std::string_view long_name, option_value value,
-                                       const command_line_facts& facts, option_target& target) {
+                                       const command_line::facts& facts, option_target& target) {
   const option_row& row = option_named(long_name);
   row.type.read(value, facts, target);
   values_[&row] = {std::move(value)};

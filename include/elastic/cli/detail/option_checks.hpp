@@ -5,7 +5,7 @@
 // Checks across options: contradictions, consequences, and options without effect.
 
 #include <elastic/base/config.hpp>
-#include <elastic/cli/command_line_facts.hpp>
+#include <elastic/cli/command_line.hpp>
 #include <elastic/cli/detail/given_options.hpp>
 #include <elastic/cli/detail/option_row.hpp>
 #include <elastic/cli/program_config.hpp>
@@ -16,7 +16,7 @@
 namespace elastic::detail {
 
 /// Decides whether the node runs alone, and checks that the options of the rendezvous agree.
-ELASTIC_DECL void settle_nodes(const given_options& options, const command_line_facts& facts,
+ELASTIC_DECL void settle_nodes(const given_options& options, const command_line::facts& facts,
                                launch_config& config, std::vector<std::string>& warnings);
 
 /// Options that depend on the number of workers, restarts and signals.
@@ -28,7 +28,7 @@ ELASTIC_DECL void check_output(const given_options& options, const program_confi
 /// Sets the program of the workers: the interpreter with the script, or a program of its own.
 ELASTIC_DECL void settle_program(const given_options& options,
                                  const std::vector<std::string>& operands,
-                                 const command_line_facts& facts, option_target& target,
+                                 const command_line::facts& facts, option_target& target,
                                  std::vector<std::string>& warnings);
 
 }  // namespace elastic::detail

@@ -4,7 +4,7 @@
 
 #include <elastic/cli/detail/option_checks.hpp>
 
-#include <elastic/agent/restart_terms.hpp>
+#include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/cli/detail/option_types.hpp>
@@ -126,7 +126,7 @@ inline void warn_of_missing_run_id(const given_options& options, const launch_co
                   rendezvous.run_id));
 }
 
-ELASTIC_DECL void settle_nodes(const given_options& options, const command_line_facts& facts,
+ELASTIC_DECL void settle_nodes(const given_options& options, const command_line::facts& facts,
                                launch_config& config, std::vector<std::string>& warnings) {
   check_endpoint(options, config.rendezvous);
   settle_standalone(options, config);
@@ -331,7 +331,7 @@ inline void check_job_file(const given_options& options, const std::vector<std::
 
 ELASTIC_DECL void settle_program(const given_options& options,
                                  const std::vector<std::string>& operands,
-                                 const command_line_facts& facts, option_target& target,
+                                 const command_line::facts& facts, option_target& target,
                                  std::vector<std::string>& warnings) {
   program_config& config = target.config;
   check_job_file(options, operands, config);

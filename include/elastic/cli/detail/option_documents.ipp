@@ -85,16 +85,16 @@ _elasticrun() {{
 complete -o default -F _elasticrun elasticrun
 )";
 
-inline std::string words_of(const std::vector<command_line_facts::command>& commands) {
+inline std::string words_of(const std::vector<command_line::facts::command>& commands) {
   std::string words;
-  for (const command_line_facts::command& command : commands) {
+  for (const command_line::facts::command& command : commands) {
     words += (words.empty() ? "" : " ") + command.word;
   }
   return words;
 }
 
 /// "--watch", "--ready" and so on of "[--watch | --ready] [ADDRESS]".
-inline std::vector<std::string> options_of(const command_line_facts::command& command) {
+inline std::vector<std::string> options_of(const command_line::facts::command& command) {
   std::vector<std::string> options;
   for (auto position = command.arguments.find("--"); position != std::string::npos;
        position = command.arguments.find("--", position)) {
@@ -107,9 +107,9 @@ inline std::vector<std::string> options_of(const command_line_facts::command& co
 }
 
 /// After a command: its options, or files. A path that begins with a dash is no concern here.
-inline std::string bash_commands(const std::vector<command_line_facts::command>& commands) {
+inline std::string bash_commands(const std::vector<command_line::facts::command>& commands) {
   std::string text;
-  for (const command_line_facts::command& command : commands) {
+  for (const command_line::facts::command& command : commands) {
     text += fmt::format(
         "      {})\n        [[ $word == -* ]] && COMPREPLY=($(compgen -W \"{}\" -- \"$word\"))\n"
         "        return ;;\n",
@@ -118,7 +118,7 @@ inline std::string bash_commands(const std::vector<command_line_facts::command>&
   return text;
 }
 
-inline std::string bash_completion(const std::vector<command_line_facts::command>& commands) {
+inline std::string bash_completion(const std::vector<command_line::facts::command>& commands) {
   std::vector<std::string> with_value;
   std::vector<std::string> options;
   std::string choices;
@@ -135,7 +135,7 @@ inline std::string bash_completion(const std::vector<command_line_facts::command
 
 // ---- zsh ----------------------------------------------------------------------------------------
 
-inline std::string zsh_completion(const std::vector<command_line_facts::command>& commands) {
+inline std::string zsh_completion(const std::vector<command_line::facts::command>& commands) {
   std::string script =
       "#compdef elasticrun\n# The output of elasticrun --print-completion zsh\n"
       "local context state state_descr line\ntypeset -A opt_args\n_arguments -s -S";
@@ -161,7 +161,7 @@ inline std::string zsh_completion(const std::vector<command_line_facts::command>
       " \\\n  '1:script:{{_alternative \"commands:command:({})\" \"scripts:script:_files\"}}'"
       " '*::argument:->arguments'\n[[ $state == arguments ]] && case $words[1] in\n",
       words_of(commands));
-  for (const command_line_facts::command& command : commands) {
+  for (const command_line::facts::command& command : commands) {
     script += fmt::format("  {}) _arguments", command.word);
     for (const std::string& option : options_of(command)) script += " " + option;
     script += " '*:file:_files' ;;\n";
@@ -171,10 +171,10 @@ inline std::string zsh_completion(const std::vector<command_line_facts::command>
 
 // ---- fish ---------------------------------------------------------------------------------------
 
-inline std::string fish_completion(const std::vector<command_line_facts::command>& commands) {
+inline std::string fish_completion(const std::vector<command_line::facts::command>& commands) {
   std::string script = "# The output of elasticrun --print-completion fish\n";
   std::string words;
-  for (const command_line_facts::command& row : commands) {
+  for (const command_line::facts::command& row : commands) {
     words += " " + row.word;
     script += fmt::format("complete -c elasticrun -n __fish_use_subcommand -a {} -d '{}'\n",
                           row.word, escaped(first_sentence(row.help), "\\'"));
@@ -218,7 +218,7 @@ ELASTIC_DECL const std::vector<std::string>& completion_shells() {
 }
 
 ELASTIC_DECL std::string completion_script(
-    std::string_view shell, const std::vector<command_line_facts::command>& commands) {
+    std::string_view shell, const std::vector<command_line::facts::command>& commands) {
   if (shell == "bash") return bash_completion(commands);
   if (shell == "zsh") return zsh_completion(commands);
   if (shell == "fish") return fish_completion(commands);
@@ -261,7 +261,7 @@ inline std::string man_option(const option_row& row) {
   return fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(names), value, roff(text));
 }
 
-ELASTIC_DECL std::string man_page(const std::vector<command_line_facts::command>& commands) {
+ELASTIC_DECL std::string man_page(const std::vector<command_line::facts::command>& commands) {
   std::string page = fmt::format(
       ".TH ELASTICRUN 1 \"\" \"elasticrun {}\"\n.SH NAME\nelasticrun \\- starts the workers of a "
       "job, watches them, and restarts them when one fails\n.SH SYNOPSIS\n.B elasticrun\n"
@@ -275,7 +275,7 @@ ELASTIC_DECL std::string man_page(const std::vector<command_line_facts::command>
     page += man_option(row);
   }
   page += ".SH COMMANDS\nIn place of a script, if there is no script of that name:\n";
-  for (const command_line_facts::command& row : commands) {
+  for (const command_line::facts::command& row : commands) {
     page += fmt::format(".TP\n\\fB{}\\fR \\fI{}\\fR\n{}\n", roff(row.word), roff(row.arguments),
                         roff(row.help));
   }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/cli/command_line_facts.hpp>
+#include <elastic/cli/command_line.hpp>
 
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@
 namespace elastic::detail {
 
 /// The text that --help shows.
-ELASTIC_DECL std::string help_text(const command_line_facts& facts);
+ELASTIC_DECL std::string help_text(const command_line::facts& facts);
 
 /// Parts of it that are not in the table of options: how it is used, the variables that it reads,
 /// and what it exits with. Lines as they are to be shown.

@@ -60,7 +60,7 @@ inline bool is_of_job_files(const option_row& row) {
   return name == "--job" || name == "--set" || name == "--print-job";
 }
 
-inline std::string command_help(const command_line_facts::command& row) {
+inline std::string command_help(const command_line::facts::command& row) {
   constexpr std::size_t indent = 26;
   std::string line = fmt::format("  {} {}\n", row.word, row.arguments);
   line.append(indent, ' ');
@@ -116,7 +116,7 @@ ELASTIC_DECL std::string_view help_introduction() { return introduction_text; }
 ELASTIC_DECL std::string_view help_environment() { return environment_text; }
 ELASTIC_DECL std::string_view help_exit_codes() { return exit_codes_text; }
 
-ELASTIC_DECL std::string help_text(const command_line_facts& facts) {
+ELASTIC_DECL std::string help_text(const command_line::facts& facts) {
   std::string text =
       fmt::format("Usage: {} [options] script [arguments of the script]\n\n", facts.program);
   text += introduction_text;
@@ -132,7 +132,7 @@ ELASTIC_DECL std::string help_text(const command_line_facts& facts) {
   if (!facts.commands.empty()) {
     text += "\nCommands in place of a script, if there is no script of that name:\n";
   }
-  for (const command_line_facts::command& command : facts.commands) text += command_help(command);
+  for (const command_line::facts::command& command : facts.commands) text += command_help(command);
   return text +
          fmt::format("\nEnvironment:\n{}\nExit codes:\n{}", environment_text, exit_codes_text);
 }

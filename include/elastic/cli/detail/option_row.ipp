@@ -5,8 +5,8 @@
 #include <elastic/cli/detail/option_row.hpp>
 
 #include <elastic/agent/log_options.hpp>
-#include <elastic/agent/restart_terms.hpp>
 #include <elastic/agent/shell_command.hpp>
+#include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/assert.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/cli/detail/option_documents.hpp>
@@ -327,14 +327,14 @@ inline std::vector<option_row> make_option_rows() {
        .scope = option_scope::role,
        .help = "How long to wait before a restart. The wait doubles before each further restart, "
                "up to --restart-delay-max. 0: no wait.",
-       .type = seconds_type(in_restart(&restart_terms::delay)),
+       .type = seconds_type(in_restart(&worker_spec::restart_terms::delay)),
        .is_own = true},
       {.names = "--restart-delay-max",
        .value = "SECONDS",
        .heading = heading_failure,
        .scope = option_scope::role,
        .help = "The longest wait before a restart.",
-       .type = seconds_type(in_restart(&restart_terms::delay_max)),
+       .type = seconds_type(in_restart(&worker_spec::restart_terms::delay_max)),
        .is_own = true},
       {.names = "--restart-healthy-uptime",
        .value = "SECONDS",
@@ -342,14 +342,14 @@ inline std::vector<option_row> make_option_rows() {
        .scope = option_scope::role,
        .help = "If the workers ran for at least this long, the wait after their failure is "
                "--restart-delay again.",
-       .type = seconds_type(in_restart(&restart_terms::healthy_uptime)),
+       .type = seconds_type(in_restart(&worker_spec::restart_terms::healthy_uptime)),
        .is_own = true},
       {.names = "--restart-window",
        .value = "SECONDS",
        .heading = heading_failure,
        .scope = option_scope::role,
        .help = "Count only the failures of the last SECONDS against --max-restarts. 0: count all.",
-       .type = seconds_type(in_restart(&restart_terms::window)),
+       .type = seconds_type(in_restart(&worker_spec::restart_terms::window)),
        .is_own = true},
       {.names = "--restart-while-progress",
        .value = "N",
@@ -358,7 +358,7 @@ inline std::vector<option_row> make_option_rows() {
        .help = "Do not restart after N failures in a row without a new step, as reported over the "
                "control channel; the exit code is then 93. 0: ignore progress.",
        .type = number_type<int>(0, std::numeric_limits<int>::max(),
-                                in_restart(&restart_terms::while_progress)),
+                                in_restart(&worker_spec::restart_terms::while_progress)),
        .is_own = true},
       {.names = "--restart-never-after",
        .value = "ENDS",
@@ -366,7 +366,7 @@ inline std::vector<option_row> make_option_rows() {
        .scope = option_scope::role,
        .help = "Do not restart after these ends of a worker: exit codes and signals, such as "
                "93,SIGABRT.",
-       .type = ends_type(in_restart(&restart_terms::never_after)),
+       .type = ends_type(in_restart(&worker_spec::restart_terms::never_after)),
        .default_text = "none",
        .is_own = true},
       {.names = "--restart-only-after",
@@ -374,7 +374,7 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_failure,
        .scope = option_scope::role,
        .help = "Restart only after these ends of a worker: exit codes and signals.",
-       .type = ends_type(in_restart(&restart_terms::only_after)),
+       .type = ends_type(in_restart(&worker_spec::restart_terms::only_after)),
        .default_text = "any",
        .is_own = true},
       {.names = "--warm-standby",

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/cli/command_line_facts.hpp>
+#include <elastic/cli/command_line.hpp>
 #include <elastic/cli/program_config.hpp>
 
 #include <functional>
@@ -31,7 +31,7 @@ struct option_target {
 struct option_type {
   /// Puts a value where it belongs.
   /// Errors: `errc::invalid_argument`, with the source, the text and what is allowed.
-  std::function<void(const option_value&, const command_line_facts&, option_target&)> read;
+  std::function<void(const option_value&, const command_line::facts&, option_target&)> read;
   /// The value that a target has, as the user would write it; empty: it has none.
   std::function<std::string(const option_target&)> show = {};
   /// Valid words, for shell completion.

@@ -64,7 +64,7 @@ ELASTIC_DECL option_type flag_type(option_field<bool> field);
 template <class Integer>
 option_type number_type(int low, int high, option_field<Integer> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     const auto number = number_between(option.text, low, high);
     if (!number) {
       refuse_value(option, fmt::format("a whole number from {} to {} is needed", low, high));
@@ -102,7 +102,7 @@ template <class Value>
 option_type choice_type(std::vector<std::pair<std::string, Value>> choices,
                         option_field<Value> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     std::vector<std::string> names;
     for (const auto& [name, value] : choices) {
       if (option.text == name) {

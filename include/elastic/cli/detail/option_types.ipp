@@ -72,7 +72,7 @@ ELASTIC_DECL duration seconds_of(const option_value& option) {
 
 ELASTIC_DECL option_type text_type(option_field<std::string> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     field(target) = option.text;
   };
   type.show = [=](const option_target& target) { return shown(field, target); };
@@ -81,7 +81,7 @@ ELASTIC_DECL option_type text_type(option_field<std::string> field) {
 
 ELASTIC_DECL option_type flag_type(option_field<bool> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     constexpr int most = std::numeric_limits<int>::max();
     const auto number = number_between(option.text, std::numeric_limits<int>::min(), most);
     if (!number) refuse_value(option, "must be 0 (off) or 1 (on)");
@@ -98,7 +98,7 @@ inline std::function<std::string(const option_target&)> show_seconds(option_fiel
 
 ELASTIC_DECL option_type seconds_type(option_field<duration> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     field(target) = seconds_of(option);
   };
   type.show = show_seconds(field);
@@ -108,7 +108,7 @@ ELASTIC_DECL option_type seconds_type(option_field<duration> field) {
 ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
                                               option_field<duration> field, zero_seconds zero) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     const std::optional<duration> time = seconds_in(option.text, most);
     const bool needs_more = zero == zero_seconds::refused;
     if (!time || (needs_more && *time == duration::zero())) {
@@ -123,7 +123,7 @@ ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
 
 ELASTIC_DECL option_type streams_type(option_field<stream_selection> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     try {
       field(target) = stream_selection::parse(option.text);
     } catch (const error&) {
@@ -140,7 +140,7 @@ ELASTIC_DECL option_type streams_type(option_field<stream_selection> field) {
 
 ELASTIC_DECL option_type ends_type(option_field<exit_selection> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     try {
       field(target) = exit_selection::parse(option.text);
     } catch (const error& refusal) {
@@ -152,7 +152,7 @@ ELASTIC_DECL option_type ends_type(option_field<exit_selection> field) {
 
 ELASTIC_DECL option_type signals_type(option_field<std::vector<int>> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     std::vector<int> numbers;
     std::string_view rest = option.text;
     for (std::size_t comma = 0; comma != std::string_view::npos;) {
@@ -190,7 +190,7 @@ inline std::vector<std::string> split_texts(std::string_view list) {
 
 ELASTIC_DECL option_type texts_type(option_field<std::vector<std::string>> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     auto texts = split_texts(option.text);
     if (texts.empty()) refuse_value(option, "texts are needed, such as loss,error");
     field(target) = std::move(texts);
@@ -209,7 +209,7 @@ ELASTIC_DECL std::string enumerated(const std::vector<std::string>& names) {
 
 ELASTIC_DECL option_type ignored_choice_type(std::vector<std::string> names) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target&) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target&) {
     if (std::find(names.begin(), names.end(), option.text) != names.end()) return;
     refuse_value(option, "must be " + enumerated(names));
   };

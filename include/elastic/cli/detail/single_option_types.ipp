@@ -9,6 +9,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
+#include <elastic/cli/detail/chaos_text.hpp>
 #include <elastic/cli/detail/option_types.hpp>
 #include <elastic/contract/detail/macros.hpp>
 #include <elastic/net/endpoint.hpp>
@@ -30,7 +31,7 @@ namespace elastic::detail {
 
 /// The number of workers for `cpu`, `gpu`, `auto` or a number; empty for anything else.
 inline std::optional<int> worker_count(const option_value& option,
-                                       const command_line_facts& facts) {
+                                       const command_line::facts& facts) {
   if (option.text == "gpu" && facts.accelerators == 0) {
     refuse_value(option, "no GPU was found that workers could use; try a number, cpu or auto");
   }
@@ -45,7 +46,7 @@ inline std::optional<int> worker_count(const option_value& option,
 
 ELASTIC_DECL option_type worker_count_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts& facts,
+  type.read = [](const option_value& option, const command_line::facts& facts,
                  option_target& target) {
     const auto count = worker_count(option, facts);
     if (!count) {
@@ -94,7 +95,7 @@ inline void refuse_unknown_field(const option_value& option, std::string_view va
 
 ELASTIC_DECL option_type variable_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     const std::size_t equals = option.text.find('=');
     if (equals == std::string::npos || equals == 0) refuse_value(option, "NAME=VALUE is needed");
     refuse_unknown_field(option, std::string_view(option.text).substr(equals + 1));
@@ -106,7 +107,7 @@ ELASTIC_DECL option_type variable_type() {
 
 ELASTIC_DECL option_type wire_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     wire_terms& terms = target.config.wire;
     try {
       terms.kinds = parse_wire_ups(option.text);
@@ -121,7 +122,7 @@ ELASTIC_DECL option_type wire_type() {
 
 ELASTIC_DECL option_type wrap_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     if (option.text.empty()) refuse_value(option, "a command for the shell is needed");
     refuse_unknown_field(option, option.text);
     target.config.job.workers.wrap.command = option.text;
@@ -131,7 +132,7 @@ ELASTIC_DECL option_type wrap_type() {
 
 ELASTIC_DECL option_type wrap_ranks_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     try {
       target.config.job.workers.wrap.ranks = parse_wrap_ranks(option.text);
     } catch (const error& refusal) {
@@ -143,7 +144,7 @@ ELASTIC_DECL option_type wrap_ranks_type() {
 
 ELASTIC_DECL option_type debug_rank_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts& facts,
+  type.read = [](const option_value& option, const command_line::facts& facts,
                  option_target& target) {
     if (!facts.offers_debugger) {
       throw error(errc::invalid_argument,
@@ -163,8 +164,8 @@ ELASTIC_DECL option_type debug_rank_type() {
 
 ELASTIC_DECL option_type debug_address_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
-    debugger_plan& plan = target.config.debugger;
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
+    program_config::debugger_plan& plan = target.config.debugger;
     try {
       std::string_view text = trimmed(option.text);
       if (text.empty()) throw error(errc::invalid_argument, "an address is needed");
@@ -185,7 +186,7 @@ ELASTIC_DECL option_type debug_address_type() {
 
 ELASTIC_DECL option_type affinity_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     std::vector<processor_set> lists;
     std::string_view rest = option.text;
     for (std::size_t colon = 0; colon != std::string_view::npos;) {
@@ -204,7 +205,7 @@ ELASTIC_DECL option_type affinity_type() {
 
 ELASTIC_DECL option_type nodes_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     const std::string_view text = option.text;
     rendezvous_parameters& rendezvous = target.config.job.rendezvous;
     rendezvous.node_counts.clear();
@@ -248,7 +249,7 @@ inline std::string_view without_quotes(std::string_view text) {
 
 ELASTIC_DECL option_type chaos_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts& facts,
+  type.read = [](const option_value& option, const command_line::facts& facts,
                  option_target& target) {
     if (!facts.injects_faults) {
       throw error(errc::invalid_argument,
@@ -265,7 +266,7 @@ ELASTIC_DECL option_type chaos_type() {
 
 ELASTIC_DECL option_type job_file_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts& facts,
+  type.read = [](const option_value& option, const command_line::facts& facts,
                  option_target& target) {
     if (!facts.reads_job_files) {
       throw error(errc::invalid_argument,
@@ -279,7 +280,7 @@ ELASTIC_DECL option_type job_file_type() {
 
 ELASTIC_DECL option_type job_setting_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     target.config.job_settings.push_back(option.text);
   };
   return type;
@@ -287,7 +288,7 @@ ELASTIC_DECL option_type job_setting_type() {
 
 ELASTIC_DECL option_type status_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     try {
       static_cast<void>(parse_status_address(option.text));
     } catch (const error& failure) {
@@ -300,7 +301,7 @@ ELASTIC_DECL option_type status_type() {
 
 ELASTIC_DECL option_type settings_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     std::string_view rest = without_quotes(trimmed(option.text));
     if (rest.empty()) return;
     for (std::size_t comma = 0; comma != std::string_view::npos;) {
@@ -324,7 +325,7 @@ ELASTIC_DECL option_type settings_type() {
 
 ELASTIC_DECL option_type host_type(option_field<std::string> field) {
   option_type type = text_type(field);
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     try {
       field(target) = parse_endpoint(option.text + ":0", 0).host;
     } catch (const error&) {
@@ -336,7 +337,7 @@ ELASTIC_DECL option_type host_type(option_field<std::string> field) {
 
 ELASTIC_DECL option_type local_address_type(option_field<std::string> field) {
   option_type type = host_type(field);
-  type.read = [=, read = type.read](const option_value& option, const command_line_facts& facts,
+  type.read = [=, read = type.read](const option_value& option, const command_line::facts& facts,
                                     option_target& target) {
     // A network is checked later, when the interfaces of this host are read.
     const bool is_network = option.text.find('/') != std::string::npos;
@@ -348,7 +349,7 @@ ELASTIC_DECL option_type local_address_type(option_field<std::string> field) {
 
 ELASTIC_DECL option_type factor_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     constexpr double most = 1e6;
     double value = 0;
     const char* end = option.text.data() + option.text.size();
@@ -367,7 +368,7 @@ ELASTIC_DECL option_type factor_type() {
 
 ELASTIC_DECL option_type command_type(option_field<std::string> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     if (option.text.empty()) refuse_value(option, "a command for the shell is needed");
     field(target) = option.text;
   };
@@ -376,7 +377,7 @@ ELASTIC_DECL option_type command_type(option_field<std::string> field) {
 
 ELASTIC_DECL option_type modules_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     warm_standby terms;
     std::string_view rest = option.text;
     for (std::size_t comma = 0; option.text != "auto" && comma != std::string_view::npos;) {
@@ -396,7 +397,7 @@ ELASTIC_DECL option_type modules_type() {
 
 ELASTIC_DECL option_type interval_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     constexpr duration shortest = std::chrono::milliseconds(1);
     target.config.job.workers.monitor_interval = std::max(seconds_of(option), shortest);
   };
@@ -405,7 +406,7 @@ ELASTIC_DECL option_type interval_type() {
 
 ELASTIC_DECL option_type stall_time_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     const duration time = seconds_of(option);
     if (time < std::chrono::seconds(1)) refuse_value(option, "at least 1 second is needed");
     target.config.diagnosis.stall_after = time;
@@ -415,7 +416,7 @@ ELASTIC_DECL option_type stall_time_type() {
 
 ELASTIC_DECL option_type line_prefix_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     try {
       line_template{option.text};
     } catch (const error& refusal) {
@@ -428,7 +429,7 @@ ELASTIC_DECL option_type line_prefix_type() {
 
 ELASTIC_DECL option_type ranks_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     std::vector<int> ranks;
     std::string_view rest = option.text;
     for (std::size_t comma = 0; comma != std::string_view::npos;) {
@@ -446,7 +447,7 @@ ELASTIC_DECL option_type ranks_type() {
 
 ELASTIC_DECL option_type log_size_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     constexpr std::uint64_t least = 1024;
     const auto bytes = size_of(option.text);
     if (!bytes || *bytes < least) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/cli/command_line_facts.hpp>
+#include <elastic/cli/command_line.hpp>
 #include <elastic/cli/detail/given_options.hpp>
 #include <elastic/cli/detail/option_type.hpp>
 
@@ -24,7 +24,7 @@ struct slurm_words {
 /// Elsewhere nothing is taken: in a batch script, which runs on one of its job's nodes, in
 /// a worker of another agent, and with --standalone.
 /// Errors: `errc::invalid_argument` for a variable that would be used and says nothing sensible.
-ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line_facts& facts,
+ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line::facts& facts,
                                           option_target& target);
 
 }  // namespace elastic::detail

@@ -26,7 +26,7 @@ namespace elastic::detail {
 /// Fills in what Slurm knows of the job, option by option.
 class slurm_adopter {
  public:
-  slurm_adopter(given_options& options, const command_line_facts& facts, option_target& target)
+  slurm_adopter(given_options& options, const command_line::facts& facts, option_target& target)
       : given_(options), facts_(facts), target_(target) {}
 
   slurm_words adopt() {
@@ -183,13 +183,13 @@ class slurm_adopter {
   }
 
   given_options& given_;
-  const command_line_facts& facts_;
+  const command_line::facts& facts_;
   option_target& target_;
   slurm_words words_;
   std::vector<std::string> taken_;
 };
 
-ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line_facts& facts,
+ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line::facts& facts,
                                           option_target& target) {
   return slurm_adopter(options, facts, target).adopt();
 }

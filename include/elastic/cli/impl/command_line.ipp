@@ -6,6 +6,7 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/printable_text.hpp>
+#include <elastic/cli/default_python.hpp>
 #include <elastic/cli/detail/given_options.hpp>
 #include <elastic/cli/detail/option_checks.hpp>
 #include <elastic/cli/detail/option_documents.hpp>
@@ -14,7 +15,10 @@
 #include <elastic/cli/detail/option_scan.hpp>
 #include <elastic/cli/detail/option_types.hpp>
 #include <elastic/cli/detail/slurm_step.hpp>
+#include <elastic/cli/machine.hpp>
 #include <elastic/contract/environment.hpp>
+
+#include <unistd.h>
 
 #include <chrono>
 #include <string_view>
@@ -83,7 +87,8 @@ inline bool shows(const scanned_arguments& scanned, std::string_view long_name) 
   return scanned.options.back().row == &option_named(long_name);
 }
 
-inline std::string text_to_show(const scanned_arguments& scanned, const command_line_facts& facts) {
+inline std::string text_to_show(const scanned_arguments& scanned,
+                                const command_line::facts& facts) {
   if (shows(scanned, "--help")) return help_text(facts);
   if (shows(scanned, "--print-man-page")) return man_page(facts.commands);
   const auto& [row, shell] = scanned.options.back();
@@ -113,7 +118,7 @@ inline std::string meeting_option(std::string_view setting) {
   return fmt::format("--rdzv-conf {}", setting);
 }
 
-inline command_line interpret(const scanned_arguments& scanned, const command_line_facts& facts) {
+inline command_line interpret(const scanned_arguments& scanned, const command_line::facts& facts) {
   given_options options(scanned.options, facts.environment);
   command_line result;
   option_target target;
@@ -158,7 +163,7 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
 }  // namespace detail
 
 ELASTIC_DECL std::variant<command_line, command_line::version_request, early_exit>
-parse_command_line(const std::vector<std::string>& arguments, const command_line_facts& facts) {
+parse_command_line(const std::vector<std::string>& arguments, const command_line::facts& facts) {
   try {
     const detail::scanned_arguments scanned = detail::scan_options(arguments);
     if (!scanned.shows) return detail::interpret(scanned, facts);
@@ -169,6 +174,16 @@ parse_command_line(const std::vector<std::string>& arguments, const command_line
   } catch (const error& refusal) {
     return refuse(refusal.what(), facts.program);
   }
+}
+
+ELASTIC_DECL command_line::facts gather_command_line_facts() {
+  command_line::facts facts;
+  facts.environment = environment_from(environ);
+  facts.processors = count_processors();
+  facts.accelerators = count_accelerators(facts.environment);
+  facts.python = default_python();
+  facts.python_warning = python_warning(facts.environment, facts.python);
+  return facts;
 }
 
 }  // namespace elastic

@@ -10,7 +10,6 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/control/checkpoint_outcome.hpp>
 #include <elastic/control/detail/control_message.hpp>
 #include <elastic/control/detail/line_intake.hpp>
 #include <elastic/control/detail/worker_liveness.hpp>
@@ -59,7 +58,7 @@ struct checkpoint_question {
   explicit checkpoint_question(asio::any_io_executor strand) : answered(std::move(strand)) {}
   std::int64_t id = 0;
   std::set<int> waiting;
-  checkpoint_outcome outcome;
+  worker_channels::checkpoint_outcome outcome;
   event_flag answered;
   ELASTIC_DECL void settle(int local_rank, const std::string& problem);
 };
@@ -212,7 +211,8 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   // Restarts after an error, so that no worker hangs unnoticed.
   ELASTIC_DECL static task<void> watch(self_pointer attempt);
   ELASTIC_DECL static task<void> watch_while_due(self_pointer self);
-  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer self, duration timeout);
+  ELASTIC_DECL static task<worker_channels::checkpoint_outcome> ask_checkpoint(self_pointer self,
+                                                                               duration timeout);
 };
 
 }  // namespace elastic::detail

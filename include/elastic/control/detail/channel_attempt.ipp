@@ -626,9 +626,9 @@ ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer self) {
   }
 }
 
-ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_pointer self,
-                                                                      duration timeout) {
-  if (!self || self->is_closing()) co_return checkpoint_outcome();
+ELASTIC_DECL task<worker_channels::checkpoint_outcome> channel_attempt::ask_checkpoint(
+    self_pointer self, duration timeout) {
+  if (!self || self->is_closing()) co_return worker_channels::checkpoint_outcome();
   const auto pending = new_shared<question>(self->strand);
   pending->id = ++self->last_question;
   control_messages::checkpoint wanted;

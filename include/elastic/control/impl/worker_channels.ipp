@@ -94,7 +94,8 @@ ELASTIC_DECL bool worker_channels::tell_survivor(int local_rank,
   return state_ && state_->send_survivor(local_rank, message);
 }
 
-ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration timeout) & {
+ELASTIC_DECL task<worker_channels::checkpoint_outcome> worker_channels::checkpoint(
+    duration timeout) & {
   return detail::channel_attempt::ask_checkpoint(state_, timeout);
 }
 

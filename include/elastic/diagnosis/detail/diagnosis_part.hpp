@@ -16,7 +16,7 @@
 #include <elastic/diagnosis/detail/stall_judge.hpp>
 #include <elastic/diagnosis/detail/stall_watch.hpp>
 #include <elastic/diagnosis/job_diagnosis.hpp>
-#include <elastic/diagnosis/stall_verdict.hpp>
+#include <elastic/diagnosis/detail/stall_verdict.hpp>
 #include <elastic/telemetry/job_event.hpp>
 
 #include <sys/types.h>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/diagnosis/stall_verdict.hpp>
+#include <elastic/diagnosis/detail/stall_verdict.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/diagnosis/detail/rank_evidence.hpp>
-#include <elastic/diagnosis/stall_verdict.hpp>
+#include <elastic/diagnosis/detail/stall_verdict.hpp>
 
 #include <chrono>
 #include <string>

@@ -6,7 +6,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/diagnosis/detail/rank_evidence.hpp>
 #include <elastic/diagnosis/detail/wait_graph.hpp>
-#include <elastic/diagnosis/stall_verdict.hpp>
+#include <elastic/diagnosis/detail/stall_verdict.hpp>
 
 #include <cstddef>
 #include <string>

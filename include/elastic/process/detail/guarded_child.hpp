@@ -81,7 +81,7 @@ class guarded_child final : public child {
   /// The children of the guard: the worker, and the survivors of its tree, which the kernel
   /// reparents to the guard.
   ELASTIC_DECL std::vector<pid_t> left() override;
-  std::vector<killed_leftover> killed_leftovers() const override { return killed_; }
+  std::vector<leftover> killed_leftovers() const override { return killed_; }
 
  private:
   // Waits until the guard has sent something, or until another caller's `look` has received it.
@@ -115,7 +115,7 @@ class guarded_child final : public child {
   pid_t owner_;
   logger log_;
   std::optional<exit_status> status_;
-  std::vector<killed_leftover> killed_;
+  std::vector<leftover> killed_;
   // No process of the tree is left, or the guard is gone, so that this is unknown.
   bool is_empty_ = false;
   // Except for helpers for which only the guard waits.

@@ -52,7 +52,7 @@ class pidfd_child final : public child {
   ELASTIC_DECL task<exit_status> wait() override;
   ELASTIC_DECL std::vector<pid_t> left() override;
   ELASTIC_DECL task<void> end_tree() override;
-  std::vector<killed_leftover> killed_leftovers() const override { return killed_; }
+  std::vector<leftover> killed_leftovers() const override { return killed_; }
 
  private:
   // A process whose pidfd is held, so that it cannot be confused with another.
@@ -146,7 +146,7 @@ class pidfd_child final : public child {
   std::optional<exit_status> status_;
   // Its owner has killed it.
   bool was_killed_ = false;
-  std::vector<killed_leftover> killed_;
+  std::vector<leftover> killed_;
   bool reaped_ = false;
   bool number_lost_ = false;
   bool tree_ended_ = false;

@@ -322,10 +322,10 @@ ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> fou
 
 ELASTIC_DECL void pidfd_child::note_killed(pid_t pid) {
   const bool is_noted = std::any_of(killed_.begin(), killed_.end(),
-                                    [&](const killed_leftover& one) { return one.pid == pid; });
+                                    [&](const child::leftover& one) { return one.pid == pid; });
   if (is_noted || pid == pid_ || killed_.size() > limits::named_leftovers) return;
   const bool is_more = killed_.size() == limits::named_leftovers;
-  killed_.push_back(is_more ? killed_leftover{} : killed_leftover{pid, shown_command_of(pid)});
+  killed_.push_back(is_more ? child::leftover{} : child::leftover{pid, shown_command_of(pid)});
 }
 
 ELASTIC_DECL void pidfd_child::leave(std::vector<pinned> helpers, guard_helper kind) noexcept try {

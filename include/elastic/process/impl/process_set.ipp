@@ -428,7 +428,7 @@ ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, services parts)
 
 ELASTIC_DECL void process_set::note_killed(const detail::process_slot& slot, const logger& log) {
   std::string list;
-  for (const killed_leftover& one : slot.process->killed_leftovers()) {
+  for (const child::leftover& one : slot.process->killed_leftovers()) {
     if (!list.empty()) list += ", ";
     list += one.pid > 0 ? fmt::format("'{}' (pid {})", one.command, one.pid) : "and others";
   }

@@ -29,7 +29,7 @@ class standby_part final : public agent_part {
   ELASTIC_DECL task<void> prepare_attempt() override;
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
-  ELASTIC_DECL std::optional<worker_starts> starts() const override;
+  ELASTIC_DECL std::optional<run_result::worker_starts> starts() const override;
   ELASTIC_DECL void progressed(const worker_progress& made) override;
   void prepared() override { standbys_->run_scripts(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;

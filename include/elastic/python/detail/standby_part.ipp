@@ -93,7 +93,7 @@ ELASTIC_DECL void standby_part::begin_replacement(const rendezvous_round&) {
   standbys_->begin_replacement();
 }
 
-ELASTIC_DECL std::optional<worker_starts> standby_part::starts() const {
+ELASTIC_DECL std::optional<run_result::worker_starts> standby_part::starts() const {
   return standbys_->starts();
 }
 

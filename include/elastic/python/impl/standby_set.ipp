@@ -335,7 +335,7 @@ ELASTIC_DECL task<detail::standby_message> standby_set::first_message(process_po
 
 ELASTIC_DECL void standby_set::begin_replacement() {
   ++attempt_;
-  starts_ = worker_starts();
+  starts_ = run_result::worker_starts();
   plan_.begin_attempt();
   have_stepped_ = false;
   stage_ = detail::standby_view::stage::work;

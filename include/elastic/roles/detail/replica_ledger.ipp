@@ -13,8 +13,8 @@
 namespace elastic::detail {
 
 /// Terms that limit only the number of restarts within the window.
-inline restart_terms budget_of(const restart_terms& terms) {
-  restart_terms budget;
+inline worker_spec::restart_terms budget_of(const worker_spec::restart_terms& terms) {
+  worker_spec::restart_terms budget;
   budget.window = terms.window;
   return budget;
 }

@@ -8,9 +8,9 @@
 #include <elastic/base/config.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
-#include <elastic/roles/group_state.hpp>
 #include <elastic/roles/replica_set.hpp>
 #include <elastic/roles/role.hpp>
+#include <elastic/roles/role_group.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -36,7 +36,7 @@ class role_plan {
     std::string log_dir;
     std::string journal;
     std::function<void(std::size_t role, agent_services& services)> complete;
-    std::function<void(group_state now)> on_change;
+    std::function<void(role_group::snapshot now)> on_change;
   };
 
   /// What a runner depends on besides its role.

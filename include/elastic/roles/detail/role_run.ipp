@@ -156,7 +156,7 @@ ELASTIC_DECL task<void> role_run::note_over() {
 
 ELASTIC_DECL void role_run::publish_state() {
   if (!plan_->options().on_change) return;
-  group_state now;
+  role_group::snapshot now;
   now.document = board_->document();
   for (std::size_t place = 0; place < entries_.size(); ++place) {
     now.reasons.push_back(machine_.reason(place));

@@ -5,14 +5,14 @@
 #include <elastic/agent/agent_part.hpp>
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/restart_ledger.hpp>
+#include <elastic/agent/run_result.hpp>
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/agent/worker_spec.hpp>
-#include <elastic/agent/worker_starts.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/control/checkpoint_outcome.hpp>
+#include <elastic/control/worker_channels.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/process/stop_plan.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
@@ -65,7 +65,8 @@ class agent_journal {
                                time_point began);
   /// @param starts  how the workers were started; empty: not counted
   ELASTIC_DECL void note_workers(const rendezvous_round& round, const assigned_ranks& ranks,
-                                 const std::optional<worker_starts>& starts, time_point began);
+                                 const std::optional<run_result::worker_starts>& starts,
+                                 time_point began);
   /// @param stepped  when the workers last reported another step in this epoch; empty: never
   ELASTIC_DECL void note_round_end(const rendezvous_change& change, int failures,
                                    std::optional<time_point> stepped);
@@ -91,7 +92,8 @@ class agent_journal {
   /// Notes what was left by the worker whose failure ended the attempt, if it ran on this node.
   ELASTIC_DECL void note_cause();
 
-  ELASTIC_DECL void note_checkpoint(const checkpoint_outcome& outcome, time_point began);
+  ELASTIC_DECL void note_checkpoint(const worker_channels::checkpoint_outcome& outcome,
+                                    time_point began);
   ELASTIC_DECL void note_exit_barrier(std::string state, std::string reason, time_point began);
 
   /// Awaits `stopping`, which stops the workers, and notes how long it takes; notes nothing if no

@@ -130,10 +130,9 @@ ELASTIC_DECL void agent_journal::note_round(const rendezvous_round& round,
   journal_.record(about_ranks(job_event::type::round_joined, round, ranks, began));
 }
 
-ELASTIC_DECL void agent_journal::note_workers(const rendezvous_round& round,
-                                              const assigned_ranks& ranks,
-                                              const std::optional<worker_starts>& starts,
-                                              time_point began) {
+ELASTIC_DECL void agent_journal::note_workers(
+    const rendezvous_round& round, const assigned_ranks& ranks,
+    const std::optional<run_result::worker_starts>& starts, time_point began) {
   job_event event = about_ranks(job_event::type::workers_started, round, ranks, began);
   for (const worker_group::worker& entry : group_.workers()) event.pids.push_back(entry.pid);
   if (starts) {
@@ -224,7 +223,7 @@ ELASTIC_DECL void agent_journal::note_cause() {
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_checkpoint(const checkpoint_outcome& outcome,
+ELASTIC_DECL void agent_journal::note_checkpoint(const worker_channels::checkpoint_outcome& outcome,
                                                  time_point began) {
   job_event event = about(job_event::type::checkpoint_ended);
   event.reason = outcome.asked == 0 ? "no worker accepts requests for a checkpoint"

@@ -45,7 +45,7 @@ class agent_parts {
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round);
   ELASTIC_DECL void change_environment(const worker_identity& worker, environment_map& variables);
   ELASTIC_DECL int passed_descriptor(int local_rank);
-  ELASTIC_DECL std::optional<worker_starts> starts() const;
+  ELASTIC_DECL std::optional<run_result::worker_starts> starts() const;
   ELASTIC_DECL void started(const agent_part::started_workers& start);
   ELASTIC_DECL void progressed(const worker_progress& made);
   ELASTIC_DECL void ended(const agent_part::attempt_worker& worker);

@@ -86,8 +86,8 @@ ELASTIC_DECL int agent_parts::passed_descriptor(int local_rank) {
   return descriptor;
 }
 
-ELASTIC_DECL std::optional<worker_starts> agent_parts::starts() const {
-  std::optional<worker_starts> counted;
+ELASTIC_DECL std::optional<run_result::worker_starts> agent_parts::starts() const {
+  std::optional<run_result::worker_starts> counted;
   for (const auto& part : parts_) {
     if (!counted) counted = part->starts();
   }

@@ -16,7 +16,6 @@
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/agent/worker_request.hpp>
 #include <elastic/agent/worker_spec.hpp>
-#include <elastic/agent/worker_starts.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/detail/asio_core.hpp>
@@ -168,7 +167,7 @@ class agent_run final : public worker_run {
   std::shared_ptr<rendezvous_handler> rendezvous_;
   const bool job_may_grow_;
   /// Totals of all attempts; nothing is counted unless a part starts workers.
-  worker_starts starts_;
+  run_result::worker_starts starts_;
   job_pause pause_;
   /// A pause that was requested between two epochs.
   std::shared_ptr<pending_command> pause_for_epoch_;

@@ -333,7 +333,7 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
     parts_->begin_attempt(round);
   }
   group_.on_start([this, round, ranks = *ranks, starting] {
-    const std::optional<worker_starts> starts = parts_->starts();
+    const std::optional<run_result::worker_starts> starts = parts_->starts();
     journal_.note_workers(round, ranks, starts, starting);
     if (starts) starts_.add(*starts);
   });

@@ -6,8 +6,8 @@
 
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/race.hpp>
-#include <elastic/control/checkpoint_outcome.hpp>
 #include <elastic/control/detail/worker_liveness.hpp>
+#include <elastic/control/worker_channels.hpp>
 
 #include <string>
 #include <utility>
@@ -94,7 +94,7 @@ class saving_mark {
 ELASTIC_DECL task<job_command::outcome> worker_orders::save(duration timeout) {
   const time_point began = time_.now();
   const saving_mark mark(is_saving_);
-  const checkpoint_outcome outcome = co_await group_.checkpoint(timeout);
+  const worker_channels::checkpoint_outcome outcome = co_await group_.checkpoint(timeout);
   const duration elapsed = time_.now() - began;
   journal_.note_checkpoint(outcome, began);
   job_command::outcome answer;

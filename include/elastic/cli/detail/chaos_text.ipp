@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/cli/chaos_plan.hpp>
+#include <elastic/cli/detail/chaos_text.hpp>
 
 #include <elastic/base/detail/nearest_name.hpp>
 #include <elastic/base/error.hpp>
@@ -21,9 +21,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 struct chaos_kind_row {
   std::string_view name;
@@ -135,28 +133,25 @@ inline std::string chaos_time_text(duration span) {
   return ms % 1000 == 0 ? fmt::format("{}s", ms / 1000) : fmt::format("{}ms", ms);
 }
 
-}  // namespace detail
-
 ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text) {
   chaos_plan plan;
   for (bool is_last = false; !is_last;) {
     std::string_view part = text;
-    if (const auto before = detail::cut_at(text, ',')) {
+    if (const auto before = cut_at(text, ',')) {
       part = *before;
     } else {
       is_last = true;
     }
     std::string_view rest = part;
-    const std::string_view kind = detail::cut_at(rest, '=').value_or("");
+    const std::string_view kind = cut_at(rest, '=').value_or("");
     if (kind == "random" && !plan.noise) {
-      plan.noise = detail::parse_noise(part, rest);
+      plan.noise = parse_noise(part, rest);
     } else if (kind == "random") {
-      detail::refuse_fault(part, "random is allowed once");
+      refuse_fault(part, "random is allowed once");
     } else if (plan.faults.size() == limits::chaos_faults) {
-      detail::refuse_fault(part,
-                           fmt::format("at most {} faults are allowed", limits::chaos_faults));
+      refuse_fault(part, fmt::format("at most {} faults are allowed", limits::chaos_faults));
     } else {
-      plan.faults.push_back(detail::parse_fault(part, kind, rest));
+      plan.faults.push_back(parse_fault(part, kind, rest));
     }
   }
   return plan;
@@ -164,12 +159,12 @@ ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text) {
 
 ELASTIC_DECL std::string to_text(const chaos_plan::fault& fault) {
   std::string text;
-  for (const detail::chaos_kind_row& row : detail::chaos_kinds) {
+  for (const chaos_kind_row& row : chaos_kinds) {
     if (row.what == fault.what) text = row.name;
   }
   text += fmt::format("={}:{}@{}", fault.scope == chaos_plan::fault::target::node ? "node" : "rank",
-                      fault.number, detail::chaos_time_text(fault.start));
-  if (fault.span > duration::zero()) text += "+" + detail::chaos_time_text(fault.span);
+                      fault.number, chaos_time_text(fault.start));
+  if (fault.span > duration::zero()) text += "+" + chaos_time_text(fault.span);
   return text;
 }
 
@@ -180,7 +175,7 @@ ELASTIC_DECL std::string to_text(const chaos_plan& plan) {
   }
   if (plan.noise) {
     text += fmt::format("{}random={}@{}", text.empty() ? "" : ",", plan.noise->seed,
-                        detail::chaos_time_text(plan.noise->mean_gap));
+                        chaos_time_text(plan.noise->mean_gap));
   }
   return text;
 }
@@ -195,4 +190,4 @@ ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size,
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

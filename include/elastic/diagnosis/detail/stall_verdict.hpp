@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// Which ranks hold up a job, and why.
 struct stall_verdict {
@@ -76,4 +76,4 @@ inline std::string_view to_string(stall_verdict::kind cause) {
   return stall_causes[static_cast<std::size_t>(cause)].second;
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail
