@@ -26,7 +26,8 @@ struct command_line {
       std::string help;
     };
 
-    /// The environment variables: PET_* defaults, PYTHON_EXEC and the like. The workers inherit them.
+    /// The environment variables: PET_* defaults, PYTHON_EXEC and the like. The workers inherit
+    /// them.
     environment_map environment;
     /// The values of "cpu" and "gpu" for --nproc-per-node: see count_processors,
     /// count_accelerators.

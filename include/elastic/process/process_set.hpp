@@ -229,6 +229,7 @@ class process_set {
   ELASTIC_DECL void dump(std::ostream& out) const;
 
  private:
+  friend detail::internals;
   using slot_pointer = std::shared_ptr<detail::process_slot>;
 
   // Shared with background coroutines, which may briefly outlive the set.

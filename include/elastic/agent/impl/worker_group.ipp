@@ -872,6 +872,10 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
 ELASTIC_DECL task<void> worker_group::start_process(std::size_t slot, process_set::process process,
                                                     int restart_count) {
   attempt_.files.at(slot) = files_.files_of(process);
+  if (process.out.file.empty() && process.err.file.empty()) {
+    task<void> starting = detail::internals::start(processes_, slot, std::move(process));
+    co_return co_await std::move(starting);
+  }
   try {
     co_await processes_.start(slot, process);
     co_return;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -92,6 +93,17 @@ inline void set_identity_variables(environment_map& variables, const worker_iden
   variables["ROLE_NAME"] = worker.role_name;
 }
 
+/// The entries of variables that nobody needs any more: a value that has room for the name before
+/// it takes no other memory.
+inline std::vector<std::string> take_entries(environment_map variables) {
+  std::vector<std::string> entries;
+  entries.reserve(variables.size());
+  for (auto& [name, value] : variables) {
+    entries.push_back(std::move(value.insert(0, 1, '=').insert(0, name)));
+  }
+  return entries;
+}
+
 }  // namespace detail
 
 ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
@@ -106,7 +118,7 @@ ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
     detail::remove_world_variables(base);
   }
   base["TORCHELASTIC_ERROR_FILE"] = error_file;
-  return environment_entries(base);
+  return detail::take_entries(std::move(base));
 }
 
 ELASTIC_DECL bool is_set_by_agent(const std::string& name) {
