@@ -97,6 +97,14 @@ build/torch-2.13/bin/python tests/consume/wheel.py \
 say "Every way into the library"
 ctest --preset all-tests -j "$jobs" -L consume
 
+say "Programs of users with the C++ of ELASTIC_STANDARD, and with the Asio and the fmt in the" \
+  "include folders ELASTIC_ASIO and ELASTIC_FMT, if they are set"
+for standard in ${ELASTIC_STANDARD:-20 23}; do
+  tests/consume/compile_checks.py --standard "$standard" --include include --jobs "$jobs" \
+    ${ELASTIC_ASIO:+--given "$ELASTIC_ASIO"} ${ELASTIC_FMT:+--given "$ELASTIC_FMT"} \
+    --define ELASTIC_HAS_TLS=1 --internals consumers tests/consume
+done
+
 say "The whole suite, compiled with the headers alone"
 cmake --preset dev -B build/header_only -DELASTIC_TEST_HEADER_ONLY=ON
 cmake --build build/header_only -j "$jobs"

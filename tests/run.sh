@@ -314,6 +314,8 @@ compile_with_clang() {
     -C cmake.define.ELASTIC_WARNINGS_AS_ERRORS=ON \
     -C cmake.define.CMAKE_CXX_COMPILER_LAUNCHER="$launcher"
   build/clang/elasticrun --standalone --no-python --nproc-per-node 2 /bin/true
+  tests/consume/compile_checks.py --cxx "$clang" --include include --jobs "$jobs" \
+    consumers tests/consume
 }
 
 # With another standard library and another C library, as a program that needs neither; optimized,

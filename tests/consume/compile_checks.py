@@ -14,13 +14,17 @@
                                                              part is named
   compile_checks.py --cxx g++ --include DIR vtables HEADER   HEADER alone emits no class at -O2
   compile_checks.py --cxx g++ --include DIR reach DIR        the core reaches no opt-in module
+  compile_checks.py --cxx g++ --include DIR consumers DIR    the programs of users in DIR compile,
+                                                             with --internals also every definition
 
 Headers: those that users include, in compiled mode by themselves, or with another one that includes
 them before anything else; what most of them include for tasks is read once. Header-only those that
 no header includes, together: the umbrella, the opt-in modules, and what is in none of them. With
 --internals every header is read by itself, in compiled mode, and those of users and those that no
 other includes also header-only. A line that ends in "// refused: deleted" must be an error whose
-message says that, or one of several texts if " | " stands between them; no other line may be one.
+message says that, or one of several texts if " | " stands between them; no other line may be one,
+and the compiler shows what to write instead. --standard is that of C++; --given is a folder with
+the headers of another Asio or fmt.
 """
 
 import argparse
@@ -46,6 +50,7 @@ COMPILED = "-DELASTIC_SEPARATE_COMPILATION=1"
 CONFIGURATION = "elastic/base/config.hpp"
 # Where Asio comes from.
 TASK = "elastic/base/task.hpp"
+UMBRELLA = "elastic/elastic.hpp"
 # All definitions, for a program that compiles the library once without CMake.
 SOURCE = "elastic/src.hpp"
 
@@ -99,11 +104,12 @@ PARTS_HEADER = "elastic/base/detail/source_part.hpp"
 
 
 def compiler_call(options):
-    call = [options.cxx, "-std=c++20"]
+    call = [options.cxx, f"-std=c++{options.standard}"]
     if "clang" in os.path.basename(options.cxx):
         call.append("-DASIO_HAS_CO_AWAIT=1")
     call += [f"-D{define}" for define in options.define]
     # The system's own directory as -I or -isystem would change the order of the standard headers.
+    call += [word for folder in options.given for word in ("-isystem", folder)]
     return call + [f"-I{folder}" for folder in options.include if folder != "/usr/include"]
 
 
@@ -366,21 +372,55 @@ def check_forbidden(options, call):
             print(f"{options.path}:{number}: {expected.get(number, 'no error')} was expected, "
                   f"the compiler says {errors.get(number, 'nothing')}")
             failed = True
-    print(f"{len(expected)} forbidden calls")
+    # Compilers show the line of what is deleted, and so the comment that says what to write.
+    shown = [line for line in output.splitlines()
+             if "= delete;" in line and not re.search(r"\(const \w+&\) = delete", line)]
+    if unexplained := [line for line in shown if "// declare " not in line]:
+        print("these lines do not say what to write:", *unexplained, sep="\n")
+        failed = True
+    print(f"{len(expected)} forbidden calls, {len(shown)} of them with advice")
     if failed or not expected:
         print(output[:5000])
     return failed or not expected
+
+
+def check_consumers(options, call):
+    root = pathlib.Path(options.path).resolve()
+    programs = sorted([*root.glob("ways/*.cpp"), *root.glob("wrong_uses/*.cpp"),
+                       root / "documented_calls.cpp", root / "project" / "main.cpp"])
+    call = [*call, f"-I{root.parent}", f'-DELASTIC_SOURCE_DIR="{ROOT}"',
+            '-DELASTIC_PUPPET="puppet"']
+    with tempfile.TemporaryDirectory() as folder:
+        shared = []
+        if "clang" in os.path.basename(options.cxx):
+            shared = precompiled(call, UMBRELLA, folder)
+        check = [*call, *WARNINGS, "-fsyntax-only"]
+        jobs = [[*check, COMPILED, *shared, str(program)] for program in programs]
+        if options.internals:
+            jobs.append([*check, str(root / "ways" / "everything.cpp")])
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            results = list(pool.map(compiled, jobs))
+    failed = 0
+    for job, (output, content) in zip(jobs, results):
+        if not content:
+            failed += 1
+            print(f"==== {' '.join(job)}\n{output[:3000]}")
+    print(f"{len(programs)} programs of users, {failed} of {len(jobs)} do not compile")
+    return bool(failed) or not programs
 
 
 def main():
     arguments = argparse.ArgumentParser(description="Compiles what must and must not compile.")
     arguments.add_argument("--cxx", default="g++")
     arguments.add_argument("--include", action="append", default=[])
+    arguments.add_argument("--given", action="append", default=[])
     arguments.add_argument("--define", action="append", default=[])
+    arguments.add_argument("--standard", default="20")
     arguments.add_argument("--internals", action="store_true",
-                           help="headers: those that no user includes as well, each alone")
+                           help="also what no user includes by itself")
     arguments.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1))
     checks = {"headers": check_headers, "alone": check_alone, "forbidden": check_forbidden,
+              "consumers": check_consumers,
               "mixed": check_mixed, "optimized": check_optimized, "parts": check_parts,
               "reach": check_reach, "vtables": check_vtables}
     arguments.add_argument("what", choices=sorted(checks))

@@ -87,7 +87,7 @@ class local_agent {
   ELASTIC_DECL task<run_result> run() &;
   /// Deleted: name the agent in a separate statement. g++ 12 destroys its options twice in this
   /// expression.
-  task<run_result> run() && = delete;
+  task<run_result> run() && = delete;  // declare the agent first
 
   /// Runs the job as `run` does, on the executor, with any completion token of Asio. The signature
   /// is `void(std::exception_ptr, run_result)`. The handler is called on its associated executor,
@@ -106,7 +106,7 @@ class local_agent {
   }
   /// Deleted: the destructor of a temporary would stop the run.
   template <class CompletionToken>
-  auto async_run(asio::any_io_executor executor, CompletionToken&& token) && = delete;
+  auto async_run(asio::any_io_executor, CompletionToken&&) && = delete;  // declare the agent first
 
   /// Asks the agent to stop: the workers get the request's signal, its grace period, and then
   /// SIGKILL. A second request kills at once if it escalates, and has no effect otherwise. May be

@@ -21,9 +21,9 @@ template <class T>
 class named {
  public:
   named(const T& object) : object_(&object) {}
-  /// Both deleted: g++ 12 would destroy the temporary twice. Declare a variable for it first.
-  named(const T&& temporary) = delete;
-  named() = delete;
+  /// Both deleted: g++ 12 would destroy the temporary twice. Compilers show what is behind them.
+  named(const T&& temporary) = delete;  // declare a variable first, and pass it
+  named() = delete;                     // declare a variable first, and pass it
 
   operator const T&() const { return *object_; }
 

@@ -79,7 +79,7 @@ class replica_set {
   /// `operation_aborted`, the others are lost. `async_run` has no such gap.
   ELASTIC_DECL task<run_result> run() &;
   /// Deleted: the destructor of a temporary would stop the run.
-  task<run_result> run() && = delete;
+  task<run_result> run() && = delete;  // declare the set first
 
   /// Runs the replicas as `run` does, on the executor, with any completion token of Asio. The
   /// signature is `void(std::exception_ptr, run_result)`. The handler is called on its associated
@@ -97,7 +97,7 @@ class replica_set {
   }
   /// Deleted: the destructor of a temporary would stop the run.
   template <class CompletionToken>
-  auto async_run(asio::any_io_executor executor, CompletionToken&& token) && = delete;
+  auto async_run(asio::any_io_executor, CompletionToken&&) && = delete;  // declare the set first
 
   /// Asks all replicas to end: with the signal of the request, and with SIGKILL after its grace
   /// period or else the `shutdown_timeout`. A second request kills at once if it escalates, and has
