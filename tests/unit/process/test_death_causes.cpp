@@ -75,6 +75,21 @@ TEST_CASE("memory room: the least of the machine and the cgroups above", "[proce
   CHECK(elastic::detail::available_memory(root.path()) == 0U);
 }
 
+TEST_CASE("memory room: the whole is that of the machine or the least limit above", "[process]") {
+  const temporary_directory root;
+  CHECK_FALSE(elastic::detail::whole_memory(root.path()));
+  write(root / "proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    5000 kB\n");
+  CHECK(elastic::detail::whole_memory(root.path()) == 9000U * 1024);
+  write(root / "proc/self/cgroup", "0::/slice/job\n");
+  const std::string slice = root / "sys/fs/cgroup/slice";
+  write(slice + "/job/memory.max", "max\n");
+  CHECK(elastic::detail::whole_memory(root.path()) == 9000U * 1024);
+  write(slice + "/job/memory.max", "3000\n");
+  CHECK(elastic::detail::whole_memory(root.path()) == 3000U);
+  write(slice + "/memory.max", "1000\n");
+  CHECK(elastic::detail::whole_memory(root.path()) == 1000U);
+}
+
 TEST_CASE("memory room: what this process takes", "[process]") {
   CHECK(elastic::detail::available_memory().value_or(0) > 0);
   CHECK(elastic::detail::memory_of(::getpid()) > 100'000);

@@ -46,17 +46,30 @@ inline std::optional<std::uint64_t> available_in(const std::string& folder) {
   return *limit - std::min(kept, *limit);
 }
 
-ELASTIC_DECL std::optional<std::uint64_t> available_memory(const std::string& root) {
+/// The least of a number of the machine, in KiB, and one of each cgroup above this process.
+template <class OfGroup>
+std::optional<std::uint64_t> least_memory(const std::string& root, std::string_view of_machine,
+                                          OfGroup of_group) {
   constexpr std::uint64_t kib = 1024;
-  auto least = number_named(root + "/proc/meminfo", "MemAvailable:");
+  auto least = number_named(root + "/proc/meminfo", of_machine);
   if (least) *least *= kib;
   std::string path = cgroup_path(root + "/proc/self/cgroup", "");
   while (!path.empty()) {
-    const auto own = available_in(root + "/sys/fs/cgroup" + path);
+    const std::optional<std::uint64_t> own = of_group(root + "/sys/fs/cgroup" + path);
     if (own) least = std::min(*own, least.value_or(*own));
     path.resize(std::min(path.rfind('/'), path.size() - 1));
   }
   return least;
+}
+
+ELASTIC_DECL std::optional<std::uint64_t> available_memory(const std::string& root) {
+  return least_memory(root, "MemAvailable:", available_in);
+}
+
+ELASTIC_DECL std::optional<std::uint64_t> whole_memory(const std::string& root) {
+  return least_memory(root, "MemTotal:", [](const std::string& folder) {
+    return number_in(folder + "/memory.max");
+  });
 }
 
 ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root) {
