@@ -52,6 +52,7 @@ bool is_shown(const elastic::job_event& event) {
     case kind::rendezvous_started:
     case kind::workers_starting:
     case kind::standbys_changed:
+    case kind::vault_committed:
     case kind::exit_barrier_started:
     case kind::workers_stopping: return false;
     default: return true;

@@ -52,6 +52,10 @@ struct job_event {
     step_reached,
     standbys_changed,
     notice_given,
+    vault_committed,
+    vault_restored,
+    vault_dropped,
+    vault_skipped,
   };
 
   /// Why a worker seems to delay the others: its steps take longer, it does nothing while they
@@ -105,17 +109,21 @@ struct job_event {
   /// How often workers of the job have failed so far, and how often they may.
   std::optional<std::int64_t> restarts = {};
   std::optional<std::int64_t> max_restarts = {};
-  /// The furthest step that a worker of this node has reported in the attempt.
+  /// The furthest step that a worker of this node has reported in the attempt; of the vault's
+  /// events: the step of the generation.
   std::optional<std::int64_t> step = {};
+  /// The vault's events: the number of a generation in its epoch.
+  std::optional<std::int64_t> generation = {};
   /// 1: another node had the failure that ended the round, of which those of this node's workers
   /// are the consequence; or another node has found the stall (stall_found).
   std::optional<std::int64_t> elsewhere = {};
   /// How many workers were stopped, saved a checkpoint, were started from a standby, delay the
   /// others (stall_found; `rank` is the first), are named (notice_given, too), or continued in a
   /// new round (ranks_replaced).
-  /// standbys_changed: how many standbys wait.
+  /// standbys_changed: how many standbys wait. The vault's events: how many commits were skipped.
   std::optional<std::int64_t> count = {};
-  /// standbys_changed: how many are in the making, and the memory of those that wait, in bytes.
+  /// standbys_changed: how many are in the making, and the memory of those that wait, in bytes. The
+  /// vault's events: the memory of its slots on this node.
   std::optional<std::int64_t> making = {};
   std::optional<std::int64_t> bytes = {};
 
@@ -123,6 +131,7 @@ struct job_event {
   /// round was known to have ended. The first step_reached: the time since the workers were
   /// started. round_ended, stall_found: how long no worker of this node has reported another step;
   /// for a stall of a job without steps, how long a rank has waited for the others.
+  /// vault_restored: how long the slowest worker of this node took.
   std::optional<double> seconds = {};
   /// A time limit: for workers to end (workers_stopping); or the delay of a restart.
   std::optional<double> allowed = {};
@@ -170,6 +179,10 @@ inline constexpr auto job_event_kinds =
         {job_event::type::step_reached, "step_reached"},
         {job_event::type::standbys_changed, "standbys_changed"},
         {job_event::type::notice_given, "notice_given"},
+        {job_event::type::vault_committed, "vault_committed"},
+        {job_event::type::vault_restored, "vault_restored"},
+        {job_event::type::vault_dropped, "vault_dropped"},
+        {job_event::type::vault_skipped, "vault_skipped"},
     });
 
 constexpr std::string_view to_string(job_event::type kind) {

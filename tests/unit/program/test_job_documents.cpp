@@ -78,7 +78,7 @@ std::string moment_of(const journal_record& record) {
 
 TEST_CASE("job documents: a journal's lines", "[program]") {
   for (const std::string name : {"node0.journal", "node1.journal", "stalled.journal",
-                                 "replaced.journal"}) {
+                                 "replaced.journal", "vault.journal"}) {
     std::string text;
     for (const std::string& line : lines_of(file_text(recorded_folder + name))) {
       text += to_json_line(elastic::parse_journal_line(line)) + "\n";
@@ -89,7 +89,7 @@ TEST_CASE("job documents: a journal's lines", "[program]") {
 
 TEST_CASE("job documents: the fixed journals have every kind of event", "[program]") {
   std::vector<journal_record> records = recorded_journal("node0");
-  for (const std::string other : {"stalled", "replaced"}) {
+  for (const std::string other : {"stalled", "replaced", "vault"}) {
     for (const journal_record& record : recorded_journal(other)) records.push_back(record);
   }
   for (const auto& [kind, name] : elastic::job_event_kinds) {
@@ -101,12 +101,13 @@ TEST_CASE("job documents: the fixed journals have every kind of event", "[progra
   }
 }
 
-TEST_CASE("job documents: a job that stands still, as JSON, as text and as metrics", "[program]") {
+/// Those of a short journal, after each of its records.
+std::string documents_of(const std::string& journal) {
   versions json;
   versions text;
   versions metrics;
   job_view view;
-  for (const journal_record& record : recorded_journal("stalled")) {
+  for (const journal_record& record : recorded_journal(journal)) {
     view.take(record);
     const std::int64_t now_us = record.time_us + 1'500'000;
     json.add(moment_of(record), elastic::detail::job_json(view, now_us));
@@ -114,7 +115,16 @@ TEST_CASE("job documents: a job that stands still, as JSON, as text and as metri
     metrics.add(moment_of(record),
                 elastic::detail::metrics_text(view, elastic::detail::metrics_format::text, now_us));
   }
-  check_vector("stalled.txt", json.text() + text.text() + metrics.text());
+  return json.text() + text.text() + metrics.text();
+}
+
+TEST_CASE("job documents: a job that stands still, as JSON, as text and as metrics", "[program]") {
+  check_vector("stalled.txt", documents_of("stalled"));
+}
+
+TEST_CASE("job documents: a job that restarts from memory, and what explains it", "[program]") {
+  check_vector("vault.txt", documents_of("vault"));
+  check_vector("vault_explanation.txt", elasticrun::explain({recorded_contents("vault")}));
 }
 
 TEST_CASE("job documents: a job whose ranks are replaced, in every form", "[program]") {

@@ -89,6 +89,26 @@ TEST_CASE("event sentence: what became of a round, and why", "[status]") {
   CHECK(event_sentence(joined) == "joined round 2 in 2.5 s as node 0 of 1, rank 0 of 1");
 }
 
+TEST_CASE("event sentence: what became of a generation in memory", "[status]") {
+  using kind = job_event::type;
+  job_event restored = of(kind::vault_restored, "");
+  restored.generation = 812;
+  restored.step = 8120;
+  restored.seconds = 0.4;
+  CHECK(event_sentence(restored) ==
+        "restored generation 812 from memory, of step 8120, in 0.4 s");
+  restored.kind = kind::vault_committed;
+  CHECK(event_sentence(restored) == "generation 812 is in memory, of step 8120");
+  job_event dropped = of(kind::vault_dropped, "a part of it is damaged");
+  dropped.generation = 812;
+  CHECK(event_sentence(dropped) ==
+        "generation 812 in memory is given up: a part of it is damaged");
+  dropped.kind = kind::vault_skipped;
+  dropped.rank = 3;
+  CHECK(event_sentence(dropped) ==
+        "rank 3 skipped the commit of generation 812: a part of it is damaged");
+}
+
 TEST_CASE("event sentence: an event from another node has the original sentence", "[status]") {
   CHECK(event_sentence(told("worker_hung", "no heartbeat")) ==
         "on node7: rank 3 was hung: no heartbeat");

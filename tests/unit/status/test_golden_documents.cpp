@@ -65,7 +65,7 @@ std::vector<moment> all_moments() {
       [&](const journal_record& record, const job_view& view, std::int64_t now_us) {
         moments.push_back({"node0", record, std::make_shared<const job_view>(view), now_us});
       });
-  for (const std::string journal : {"stalled", "replaced"}) {
+  for (const std::string journal : {"stalled", "replaced", "vault"}) {
     job_view view;
     for (const journal_record& record : recorded_journal(journal)) {
       view.take(record);
@@ -305,7 +305,7 @@ TEST_CASE("golden documents: what else a status server answers", "[status][golde
 
 TEST_CASE("golden documents: the fields of each kind of record", "[status][golden]") {
   std::map<std::string, shapes> kinds;
-  for (const std::string journal : {"node0", "node1", "stalled", "replaced"}) {
+  for (const std::string journal : {"node0", "node1", "stalled", "replaced", "vault"}) {
     for (const journal_record& record : recorded_journal(journal)) {
       kinds[std::string(to_string(record.event.kind))].add(
           "", nlohmann::json::parse(to_json_line(record)));

@@ -377,4 +377,31 @@ TEST_CASE("job state: the pause before a restart is no stop", "[status]") {
   CHECK(state.seconds(time_use::stop, story.now_us) == approximately(0));
 }
 
+TEST_CASE("job state: the vault as it was told last", "[status]") {
+  journal_story story;
+  story.begin().start(0, 2);
+  CHECK_FALSE(state_of(story.records).vault());
+  const auto told = [](job_event::type kind, std::int64_t generation, std::int64_t skipped) {
+    job_event event = journal_story::of(kind);
+    event.generation = generation;
+    event.step = generation * 10;
+    event.bytes = 4096;
+    event.count = skipped;
+    return event;
+  };
+  story.tell(told(job_event::type::vault_committed, 7, 0)).wait(5);
+  const std::int64_t complete_us = state_of(story.records).vault()->complete_us;
+  CHECK(complete_us > 0);
+  story.tell(told(job_event::type::vault_skipped, 8, 1));
+  story.tell(told(job_event::type::vault_dropped, 8, 2));
+  story.tell(told(job_event::type::vault_restored, 7, 2));
+  const auto vault = state_of(story.records).vault();
+  CHECK(vault->generation == 7);
+  CHECK(vault->step == 70);
+  CHECK(vault->complete_us == complete_us);
+  CHECK(vault->skipped == 2);
+  CHECK(vault->bytes == 4096);
+  CHECK(vault->restores == 1);
+}
+
 }  // namespace job_state_tests

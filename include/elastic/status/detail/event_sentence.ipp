@@ -180,6 +180,19 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
     case kind::standbys_changed:
       return fmt::format("{} standby{} ready, {} in the making", event.count.value_or(0),
                          event.count == 1 ? " is" : "s are", event.making.value_or(0));
+    case kind::vault_committed:
+      return fmt::format("generation {} is in memory, of step {}", event.generation.value_or(0),
+                         event.step.value_or(0));
+    case kind::vault_restored:
+      return fmt::format("restored generation {} from memory, of step {}, in {}",
+                         event.generation.value_or(0), event.step.value_or(0),
+                         span_words(seconds));
+    case kind::vault_dropped:
+      return fmt::format("generation {} in memory is given up{}", event.generation.value_or(0),
+                         why);
+    case kind::vault_skipped:
+      return fmt::format("rank {} skipped the commit of generation {}{}", event.rank.value_or(0),
+                         event.generation.value_or(0), why);
     case kind::failure_decided: return "the job is given up" + why;
     case kind::stop_requested: return "a stop was requested" + why;
     case kind::fault_injected: return "a fault was injected" + why;

@@ -9,6 +9,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/base/version.hpp>
+#include <elastic/status/detail/event_sentence.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -403,6 +404,26 @@ inline std::string standbys_line(const job_state& job) {
   return line + "\n";
 }
 
+inline std::string vault_json(const job_vault& vault) {
+  json_object json;
+  json.add("generation", vault.generation).add("step", vault.step);
+  json.add("complete_us", vault.complete_us).add("memory_bytes", vault.bytes);
+  json.add("skipped", vault.skipped).add("restores", vault.restores);
+  return json.text();
+}
+
+/// "vault: generation 812 of step 8120, 12 s old, 2048 MiB, 3 skipped"; empty: nothing was kept.
+inline std::string vault_line(const job_state& job, std::int64_t now_us) {
+  if (!job.vault() || job.has_ended()) return {};
+  const job_vault& vault = *job.vault();
+  std::string line = "vault: no complete generation";
+  if (vault.complete_us > 0) {
+    line = fmt::format("vault: generation {} of step {}, {} old", vault.generation, vault.step,
+                       span_words(seconds_between(vault.complete_us, now_us)));
+  }
+  return line + fmt::format(", {} MiB, {} skipped\n", vault.bytes >> 20, vault.skipped);
+}
+
 ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   const job_state& job = view.job();
   json_object head;
@@ -414,6 +435,7 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   if (job.stall()) head.add_json("stall", stall_json(*job.stall(), job.is_stalled()));
   if (job.replacements().is_known()) head.add_json("replacements", replacements_json(job));
   if (job.standbys()) head.add_json("standbys", standbys_json(*job.standbys()));
+  if (job.vault()) head.add_json("vault", vault_json(*job.vault()));
   head.add("group_rank", job.group_rank()).add("base_rank", job.base_rank());
   head.add("restarts", job.restarts()).add("max_restarts", job.max_restarts());
   if (const auto part = view.goodput(now_us)) head.add("goodput", rounded(*part));
@@ -448,7 +470,7 @@ ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
   if (job.is_stalled()) {
     text += fmt::format("stalled: {}\n", one_line(job.stall()->event.reason, 1024));
   }
-  text += replacements_line(job.replacements()) + standbys_line(job);
+  text += replacements_line(job.replacements()) + standbys_line(job) + vault_line(job, now_us);
   if (!job.attempts().empty()) text += "attempts (UTC)\n";
   for (const job_attempt& attempt : job.attempts()) {
     text += attempt_line(attempt, job.has_ended(), now_us);

@@ -230,6 +230,23 @@ inline void write_standbys(metrics_writer& writer, const job_state& job) {
   writer.sample(static_cast<double>(job.standbys()->bytes));
 }
 
+/// Writes the metrics of the vault, unless the job has none.
+inline void write_vault(metrics_writer& writer, const job_state& job, std::int64_t now_us) {
+  if (!job.vault()) return;
+  writer.family("elastic_vault_memory_bytes", "gauge", "Memory of the vault's slots on the node.");
+  writer.sample(static_cast<double>(job.vault()->bytes));
+  writer.family("elastic_vault_skipped_commits", "counter",
+                "Total number of commits that workers of the node skipped.");
+  writer.sample(static_cast<double>(job.vault()->skipped));
+  writer.family("elastic_vault_restores", "counter",
+                "Total number of restores of all workers of the node from memory.");
+  writer.sample(static_cast<double>(job.vault()->restores));
+  writer.family("elastic_vault_age_seconds", "gauge",
+                "Age of the newest complete generation that was recorded.");
+  if (job.vault()->complete_us == 0) return;
+  writer.sample(seconds_between(job.vault()->complete_us, now_us));
+}
+
 /// Only a few ranks are named, because each label makes a time series of its own.
 inline constexpr std::size_t most_named_ranks = 8;
 
@@ -322,6 +339,7 @@ inline void write_view(metrics_writer& writer, const job_view& view, std::int64_
   write_time(writer, view, now_us);
   write_replacements(writer, view.job());
   write_standbys(writer, view.job());
+  write_vault(writer, view.job(), now_us);
   write_workers(writer, view);
   if (stores) write_stores(writer, *stores);
 }

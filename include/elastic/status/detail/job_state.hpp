@@ -225,6 +225,17 @@ struct job_standbys {
   std::int64_t most_bytes = 0;
 };
 
+/// The vault of a node, as it was told last.
+struct job_vault {
+  /// The newest complete generation: its number, its step, and when it was told; 0: none.
+  std::int64_t generation = 0;
+  std::int64_t step = 0;
+  std::int64_t complete_us = 0;
+  std::int64_t skipped = 0;
+  std::int64_t bytes = 0;
+  std::int64_t restores = 0;
+};
+
 /// The bounds of a job_state.
 struct state_bounds {
   /// The oldest are forgotten.
@@ -263,6 +274,9 @@ class job_state {
   const job_replacements& replacements() const { return replacements_; }
   /// The standbys of this node; empty if the job has made none.
   const std::optional<job_standbys>& standbys() const { return standbys_; }
+
+  /// Empty: the job has kept nothing in one.
+  const std::optional<job_vault>& vault() const { return vault_; }
 
   /// The last record that was taken; 0: none.
   std::int64_t epoch() const { return epoch_; }
@@ -331,6 +345,7 @@ class job_state {
   ELASTIC_DECL void note_replacement(const job_event& event);
   ELASTIC_DECL void show_replacements();
   ELASTIC_DECL void note_standbys(const job_event& event);
+  ELASTIC_DECL void note_vault(const journal_record& record);
   ELASTIC_DECL void note_stopped(const journal_record& record);
   ELASTIC_DECL void end_attempt(const journal_record& record, attempt_end end);
   ELASTIC_DECL void decide(const journal_record& record);
@@ -352,6 +367,7 @@ class job_state {
   bool is_stalled_ = false;
   job_replacements replacements_;
   std::optional<job_standbys> standbys_;
+  std::optional<job_vault> vault_;
   std::int64_t epoch_ = 0;
   std::int64_t sequence_ = 0;
   std::string node_;

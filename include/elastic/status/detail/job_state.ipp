@@ -114,6 +114,20 @@ ELASTIC_DECL void job_state::note_standbys(const job_event& event) {
   standbys_ = now;
 }
 
+ELASTIC_DECL void job_state::note_vault(const journal_record& record) {
+  const job_event& event = record.event;
+  job_vault now = vault_.value_or(job_vault());
+  now.skipped = event.count.value_or(now.skipped);
+  now.bytes = event.bytes.value_or(now.bytes);
+  if (event.kind == job_event::type::vault_restored) ++now.restores;
+  if (event.kind == job_event::type::vault_committed) {
+    now.generation = event.generation.value_or(0);
+    now.step = event.step.value_or(0);
+    now.complete_us = record.time_us;
+  }
+  vault_ = now;
+}
+
 /// Keeps an event if there is room for it.
 ELASTIC_DECL void job_state::keep(std::vector<job_event> job_attempt::*kept,
                                   const job_event& event) {
@@ -196,6 +210,10 @@ ELASTIC_DECL void job_state::apply(const journal_record& record) {
       break;
     case job_event::type::stall_found: note_stall(record); break;
     case job_event::type::standbys_changed: note_standbys(event); break;
+    case job_event::type::vault_committed:
+    case job_event::type::vault_restored:
+    case job_event::type::vault_dropped:
+    case job_event::type::vault_skipped: note_vault(record); break;
     case job_event::type::stall_ended:
       is_stalled_ = false;
       if (use_ == time_use::stall) use_time(stalled_use_, record.time_us);

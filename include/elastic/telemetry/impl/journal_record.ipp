@@ -82,6 +82,7 @@ inline void describe(job_event& event, record_rows& rows) {
   rows.number("restarts", event.restarts);
   rows.number("max_restarts", event.max_restarts);
   rows.number("step", event.step);
+  rows.number("generation", event.generation);
   rows.number("elsewhere", event.elsewhere);
   rows.number("count", event.count);
   rows.number("making", event.making);
