@@ -12,6 +12,7 @@
 #include <elastic/launch/run_as_program.hpp>
 #include <elastic/python.hpp>
 #include <elastic/status.hpp>
+#include <elastic/vault.hpp>
 #include <elastic/wire.hpp>
 
 #include <asio/co_spawn.hpp>
@@ -31,6 +32,7 @@ int run(const elastic::command_line& line) {
   elastic::program_config config = line.config;
   if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
   if (!config.wire.kinds.empty()) elastic::add_wire(services, config.wire);
+  if (config.vault.is_set()) elastic::add_vault(services, config.vault);
   elastic::add_status(config.program);
   auto job = asio::co_spawn(context, elastic::run_as_program(config.job, config.program, services),
                             asio::use_future);

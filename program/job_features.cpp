@@ -9,6 +9,7 @@
 #include <elastic/diagnosis.hpp>
 #include <elastic/launch/program_setup.hpp>
 #include <elastic/python.hpp>
+#include <elastic/vault.hpp>
 #include <elastic/wire.hpp>
 #include <program/backends.hpp>
 #include <program/progress/progress_bar.hpp>
@@ -64,6 +65,7 @@ void job_features::complete(const elastic::program_config& config, std::size_t r
   diagnosis.notices = !config.debugger.rank;
   elastic::add_diagnosis(services, std::move(diagnosis));
   if (!config.wire.kinds.empty()) elastic::add_wire(services, config.wire);
+  if (config.vault.is_set()) elastic::add_vault(services, config.vault);
   merge_output(config, services);
   add_progress_bar(config, time_, services);
   add_part(services, "code release", code_release_);

@@ -99,7 +99,7 @@ CHECKS_OF_PARTS = "elastic/base/detail/source_part.hpp"
 # The modules of each of the four parts, so that all four take about as long, with the core alone
 # and with every opt-in module: benchmarks/compile.py measures it.
 PARTS = [
-    ["agent", "telemetry", "status", "wire"],
+    ["agent", "telemetry", "status", "wire", "vault"],
     ["rendezvous", "nodes", "etcd", "cli"],
     ["base", "net", "store", "worker", "file", "torch", "roles"],
     ["contract", "control", "launch", "process", "python", "functions", "diagnosis", "testing"],

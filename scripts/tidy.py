@@ -53,8 +53,9 @@ OPT_IN_LAYERS = {
     "diagnosis": ["base", "net", "contract", "telemetry", "process", "store", "rendezvous",
                   "agent", "python"],
     "wire": ["base", "net", "contract", "process", "rendezvous", "agent"],
+    "vault": ["base", "contract", "telemetry", "process", "rendezvous", "agent"],
     "cli": ["base", "net", "contract", "process", "rendezvous", "agent", "launch", "python",
-            "status", "diagnosis", "wire"],
+            "status", "diagnosis", "wire", "vault"],
     "testing": ["base", "contract", "telemetry", "process", "store"],
 }
 ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}

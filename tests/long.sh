@@ -56,6 +56,10 @@ say "A thousand ranks that are killed and replaced"
 tests/long/survive_kills.py build/dev/elasticrun /usr/bin/python3 --kills 900
 tests/long/survive_kills.py build/dev/elasticrun build/torch-2.13/bin/python --kills 100 --each 20
 
+say "Workers that are killed while they commit into the vault"
+for_minutes build/dev/tests/integration_tests "vault: workers that die*"
+for_minutes build/dev/tests/integration_tests "vault: a sharded*"
+
 say "Processes of JAX that meet, with JAX in build/jax"
 if ! build/jax/bin/python -c 'import jax' 2>/dev/null; then
   python3.11 -m venv build/jax

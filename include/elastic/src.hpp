@@ -23,6 +23,11 @@
 #if !defined(ELASTIC_WITH_CLI) && !defined(ELASTIC_SOURCE_PART)
 #define ELASTIC_WITH_CLI 1
 #endif
+#if !defined(ELASTIC_WITH_VAULT) && \
+    (!defined(ELASTIC_SOURCE_PART) || \
+     defined(ELASTIC_WITH_CLI))
+#define ELASTIC_WITH_VAULT 1
+#endif
 #if !defined(ELASTIC_WITH_WIRE) && \
     (!defined(ELASTIC_SOURCE_PART) || \
      defined(ELASTIC_WITH_CLI))
@@ -151,6 +156,16 @@
 #include <elastic/wire/detail/wire_place.ipp>
 #include <elastic/wire/impl/add_wire.ipp>
 #include <elastic/wire/impl/wire_terms.ipp>
+#endif
+#if defined(ELASTIC_WITH_VAULT)
+#include <elastic/vault/detail/vault_channel.ipp>
+#include <elastic/vault/detail/vault_header.ipp>
+#include <elastic/vault/detail/vault_memory.ipp>
+#include <elastic/vault/detail/vault_message.ipp>
+#include <elastic/vault/detail/vault_part.ipp>
+#include <elastic/vault/detail/vault_step.ipp>
+#include <elastic/vault/impl/add_vault.ipp>
+#include <elastic/vault/impl/vault_terms.ipp>
 #endif
 #endif
 

@@ -62,6 +62,9 @@ SKIPPED = 77
 METRICS_OF_ROLES = {"elastic_role_state"}
 # Only a job that keeps standbys has them.
 METRICS_OF_STANDBYS = {"elastic_standbys", "elastic_standby_memory_bytes"}
+# Only a job that keeps its workers' commits has them.
+METRICS_OF_VAULTS = {"elastic_vault_memory_bytes", "elastic_vault_age_seconds",
+                     "elastic_vault_skipped_commits_total", "elastic_vault_restores_total"}
 
 comes_true = functools.partial(waiting.comes_true, patience=60)
 
@@ -367,7 +370,7 @@ def check_examples(agent):
     for path in [*(ROOT / "examples/observe").iterdir(), ROOT / "docs/observe.md"]:
         named = set(re.findall(r"\belastic_[a-z_]+", path.read_text()))
         bare = {name.removesuffix("_bucket") for name in named}
-        bare -= METRICS_OF_ROLES | METRICS_OF_STANDBYS
+        bare -= METRICS_OF_ROLES | METRICS_OF_STANDBYS | METRICS_OF_VAULTS
         # A step's time is known after the second one.
         comes_true(f"what {path.name} names is served: {sorted(bare)}",
                    lambda bare=bare: bare <= served_metrics(agent))

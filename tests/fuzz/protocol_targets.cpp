@@ -20,6 +20,8 @@
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
 #include <elastic/torch/detail/torch_state_codec.hpp>
+#include <elastic/vault/detail/vault_header.hpp>
+#include <elastic/vault/detail/vault_message.hpp>
 #include <elastic/wire/detail/pmi_request.hpp>
 #include <elastic/wire/detail/pmi_session.hpp>
 #include <elastic/wire/detail/wire_place.hpp>
@@ -610,6 +612,19 @@ void wire_places(std::string_view input) {
           "a place is read as it is written");
 }
 
+// The header of a slot, which a worker can write.
+void vault_header(std::string_view input) {
+  const std::uint64_t file_bytes = input.size() * 1024;
+  const auto header = detail::parse_vault_header(input, file_bytes);
+  if (!header) return;
+  require(bytes_of(*header) == input, "a header is read as it is written");
+  require(limits::vault_header_bytes + header->data_bytes + header->manifest_bytes <= file_bytes,
+          "a commit lies in its slot");
+}
+
+// A worker's message to the vault.
+void vault_request(std::string_view input) { detail::parse_vault_request(input); }
+
 }  // namespace
 
 std::vector<target> protocol_targets() {
@@ -633,6 +648,8 @@ std::vector<target> protocol_targets() {
       {"pmi_worker", pmi_worker},
       {"pmi_news", pmi_news},
       {"wire_places", wire_places},
+      {"vault_header", vault_header},
+      {"vault_request", vault_request},
   };
 }
 

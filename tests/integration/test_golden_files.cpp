@@ -216,6 +216,7 @@ TEST_CASE("golden files: the environment of workers", "[integration][golden]") {
   add("--virtual-local-rank", {"--virtual-local-rank"}, {"CUDA_VISIBLE_DEVICES=4,6"});
   add("--wire jax,tf", {"--wire=jax,tf"});
   add("--wire mpi", {"--wire=mpi"});
+  add("--vault-limit", {"--vault-limit=1G"});
   add("a timer file", {}, {"TORCHELASTIC_ENABLE_FILE_TIMER=1"});
   add("a store of the workers' own", {}, {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"});
   add("the backend static",

@@ -7,6 +7,7 @@
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/program_options.hpp>
 #include <elastic/python/warm_standby.hpp>
+#include <elastic/vault/vault_terms.hpp>
 #include <elastic/wire/wire_terms.hpp>
 
 #include <cstdint>
@@ -84,6 +85,8 @@ struct program_config {
   warm_standby standby;
   /// Which wire-ups the workers get: for `add_wire`, if there are any.
   wire_terms wire;
+  /// How much memory keeps the workers' commits: for `add_vault`, if there is any.
+  vault_terms vault;
   /// The options of `add_diagnosis`.
   job_diagnosis diagnosis;
   /// The name of the job in the report of a failure, for `closing_words`: the script.

@@ -15,6 +15,7 @@
 #include <elastic/status.hpp>
 #include <elastic/testing.hpp>
 #include <elastic/torch.hpp>
+#include <elastic/vault.hpp>
 #include <elastic/wire.hpp>
 
 int main() {

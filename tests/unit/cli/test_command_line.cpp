@@ -465,6 +465,25 @@ TEST_CASE("command_line: --wire names what the workers get besides torchrun's va
   });
 }
 
+TEST_CASE("command_line: --vault-limit is a size or a part of the memory", "[cli]") {
+  CHECK_FALSE(t::config_of({"a.py"}).vault.is_set());
+  CHECK(t::config_of({"--vault-limit", "3G", "a.py"}).vault.limit_bytes == std::uint64_t{3} << 30);
+  const auto part = t::config_of({"a.py"}, {{"PET_VAULT_LIMIT", "40%"}}).vault;
+  CHECK(part.limit_percent == 40);
+  CHECK(part.limit_bytes == 0);
+  for (const char* value :
+       {"", "0", "-1", "1k", "1.5G", "x", "%", "0%", "101%", "1.5%", "99999999999G"}) {
+    CAPTURE(value);
+    t::check_refusals({{{"--vault-limit", value, "a.py"}, "a size of 1M or more such as 64G"}});
+  }
+  t::check_refusals({
+      {{"--vault-limit", "1G", "--nnodes", "1:4", "--rdzv-backend", "c10d", "a.py"},
+       "--vault-limit is for jobs of one node, and this one may have 4"},
+      {{"--vault-limit", "1G", "--nnodes", "2", "--rdzv-backend", "static", "a.py"},
+       "--vault-limit is for jobs of one node, and this one may have 2"},
+  });
+}
+
 TEST_CASE("command_line: --wrap is a command in front of workers", "[cli]") {
   const auto wrap = t::config_of({"--wrap", "nsys profile -o r${rank}", "--wrap-ranks", "0,8-15",
                                   "a.py"})

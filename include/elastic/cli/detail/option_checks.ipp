@@ -247,6 +247,15 @@ inline void check_wire(const given_options& options, const option_target& target
   }
 }
 
+/// No other node would know what this one has.
+inline void check_vault(const given_options& options, const option_target& target) {
+  const int nodes = target.config.job.rendezvous.max_nodes;
+  if (!target.config.vault.is_set() || nodes == 1) return;
+  const option_value limit = *options.find("--vault-limit");
+  refuse_options(fmt::format("{} is for jobs of one node, and this one may have {}", limit.source,
+                             nodes));
+}
+
 inline void check_stall_policy(const program_config& config) {
   const bool replaces = config.job.workers.on_failure == failure_policy::replace;
   if (config.diagnosis.on_stall != job_diagnosis::policy::replace || replaces) return;
@@ -339,6 +348,7 @@ ELASTIC_DECL void settle_program(const given_options& options,
   check_standby(options, target);
   check_debugger(options, target);
   check_wire(options, target);
+  check_vault(options, target);
   check_diagnosis(options, target);
   const bool is_direct = target.no_python && !target.run_path;
   if (target.module && (is_direct || target.run_path)) {

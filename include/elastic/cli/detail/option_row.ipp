@@ -426,6 +426,16 @@ inline std::vector<option_row> make_option_rows() {
            {{"restart", failure_policy::restart}, {"replace", failure_policy::replace}},
            in_job(&launch_config::workers, &worker_spec::on_failure)),
        .is_own = true},
+      {.names = "--vault-limit",
+       .value = "SIZE",
+       .heading = heading_failure,
+       .scope = option_scope::world,
+       .help = "How much memory of this node keeps what the workers commit (elasticrun.vault), so "
+               "that it survives them: a size such as 64G, or a percentage such as 40% of the "
+               "memory that this process can have. For jobs of one node.",
+       .type = vault_limit_type(),
+       .default_text = "none",
+       .is_own = true},
       {.names = "--rejoin-timeout",
        .value = "SECONDS",
        .heading = heading_failure,

@@ -31,6 +31,9 @@ ELASTIC_DECL option_type variable_type();
 /// --wire: "jax,tf".
 ELASTIC_DECL option_type wire_type();
 
+/// --vault-limit: "64G", "25%".
+ELASTIC_DECL option_type vault_limit_type();
+
 /// --wrap: a command for the shell, with fields.
 ELASTIC_DECL option_type wrap_type();
 

@@ -120,6 +120,25 @@ ELASTIC_DECL option_type wire_type() {
   return type;
 }
 
+ELASTIC_DECL option_type vault_limit_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    constexpr std::uint64_t least = 1 << 20;
+    vault_terms& terms = target.config.vault;
+    terms = vault_terms();
+    if (option.text.ends_with('%')) {
+      const std::string number = option.text.substr(0, option.text.size() - 1);
+      terms.limit_percent = number_between(number, 1, 100).value_or(0);
+    } else if (const auto bytes = size_of(option.text); bytes && *bytes >= least) {
+      terms.limit_bytes = *bytes;
+    }
+    if (terms.is_set()) return;
+    refuse_value(option, "a size of 1M or more such as 64G, or 1% to 100% of the memory, is "
+                         "needed");
+  };
+  return type;
+}
+
 ELASTIC_DECL option_type wrap_type() {
   option_type type;
   type.read = [](const option_value& option, const command_line::facts&, option_target& target) {

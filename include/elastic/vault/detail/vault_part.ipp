@@ -1,0 +1,272 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/vault/detail/vault_part.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/telemetry/job_journal.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL vault_part::vault_part(std::uint64_t limit, agent_part::context agent)
+    : context_(std::move(agent)),
+      memory_(context_.strand, limit, context_.local_world_size),
+      channel_(context_.strand,
+               {[this](pid_t pid) { return owner_of(pid); },
+                [this](int local_rank, vault_request request) {
+                  return carry_out(local_rank, std::move(request));
+                },
+                context_.log, context_.time,
+                static_cast<std::size_t>(context_.local_world_size) * limits::vault_connections}),
+      workers_(static_cast<std::size_t>(context_.local_world_size)) {}
+
+ELASTIC_DECL void vault_part::change_environment(const worker_identity&,
+                                                 environment_map& variables) {
+  if (context_.has_world) variables["ELASTIC_VAULT"] = channel_.address();
+}
+
+// ---- before workers start -----------------------------------------------------------------------
+
+ELASTIC_DECL task<void> vault_part::agree(rendezvous_round round, assigned_ranks ranks) {
+  if (round.group_world_size != 1) {
+    throw error(
+        errc::not_supported,
+        fmt::format("the vault serves jobs of one node; this one has {}", round.group_world_size));
+  }
+  count_restores();
+  vault_view view;
+  view.world_size = ranks.world_size;
+  view.commits = memory_.commits();
+  view.damaged = damaged_;
+  view.restored = restored_;
+  view.restores = restores_;
+  vault_step step = next_vault_step(view);
+  ++epoch_;
+  ranks_ = ranks;
+  workers_.assign(workers_.size(), committer());
+  for (const vault_step::dropped& dropped : step.given_up) {
+    job_event event;
+    event.reason = dropped.reason;
+    record(job_event::type::vault_dropped, dropped.id, std::move(event));
+    context_.log.warning("generation {} in memory is given up: {}", dropped.id.number,
+                         dropped.reason);
+  }
+  memory_.keep_until(step.restore);
+  complete_ = restore_ = step.restore;
+  was_found_ = false;
+  recorded_at_ = time_point::min();
+  co_return;
+}
+
+/// Counts a restore if a worker has asked for it, and no later commit has made it useless.
+ELASTIC_DECL void vault_part::count_restores() {
+  if (!restore_ || !was_found_ || complete_ != restore_) return;
+  restores_ = restored_ == *restore_ ? restores_ + 1 : 1;
+  restored_ = *restore_;
+}
+
+// ---- while workers run --------------------------------------------------------------------------
+
+ELASTIC_DECL task<void> vault_part::beside_workers(bool) { return channel_.serve(); }
+
+/// Frees the memory: no worker follows.
+ELASTIC_DECL task<void> vault_part::end() {
+  memory_.clear();
+  restore_.reset();
+  complete_.reset();
+  return agent_part::end();
+}
+
+ELASTIC_DECL std::optional<int> vault_part::owner_of(pid_t pid) const {
+  for (const attempt_worker& worker : context_.workers()) {
+    if (worker.pid == pid && pid > 0 && worker.end.empty()) return worker.local_rank;
+  }
+  return {};
+}
+
+ELASTIC_DECL task<vault_answer> vault_part::carry_out(int local_rank, vault_request request) {
+  namespace requests = vault_requests;
+  if (const auto* const begun = std::get_if<requests::begin>(&request)) {
+    task<vault_answer> beginning = begin(local_rank, begun->bytes);
+    vault_answer answer = co_await std::move(beginning);
+    co_return answer;
+  }
+  if (const auto* const wanted = std::get_if<requests::find>(&request)) {
+    co_return find(wanted->rank.value_or(ranks_.base_rank + local_rank));
+  }
+  if (const auto* const made = std::get_if<requests::committed>(&request)) {
+    note_commit(local_rank, static_cast<std::size_t>(made->slot));
+  } else if (const auto* const skipped = std::get_if<requests::skip>(&request)) {
+    ++at(local_rank).number;
+    at(local_rank).is_writing = false;
+    note_skipped(local_rank, skipped->reason);
+  } else if (const auto* const done = std::get_if<requests::restored>(&request)) {
+    note_restored(local_rank, done->seconds);
+  } else if (const auto* const found = std::get_if<requests::damaged>(&request)) {
+    note_damaged(local_rank, found->reason);
+    co_return vault_answer(nothing_packet());
+  }
+  co_return vault_answer();
+}
+
+ELASTIC_DECL task<vault_answer> vault_part::begin(int local_rank, std::uint64_t bytes) {
+  const vault_generation id{epoch_, ++at(local_rank).number};
+  look_for_complete(local_rank);
+  at(local_rank).is_writing = true;
+  std::function<bool(vault_generation)> pending = [this](vault_generation other) {
+    return is_pending(other);
+  };
+  task<vault_memory::place> opening =
+      memory_.open(local_rank, bytes, complete_, std::move(pending));
+  const vault_memory::place place = co_await std::move(opening);
+  at(local_rank).is_writing = place.refusal.empty();
+  if (!place.refusal.empty()) {
+    note_skipped(local_rank, place.refusal);
+    co_return vault_answer(skipped_packet(place.refusal));
+  }
+  vault_answer answer(
+      write_packet(place.slot, place.bytes, id, ranks_.base_rank + local_rank, ranks_.world_size));
+  answer.file = place.file;
+  co_return answer;
+}
+
+ELASTIC_DECL vault_answer vault_part::find(std::int64_t rank) {
+  const std::int64_t place = rank - ranks_.base_rank;
+  const bool is_here = place >= 0 && place < context_.local_world_size;
+  if (!restore_ || !is_here) return vault_answer(nothing_packet());
+  const auto local_rank = static_cast<int>(place);
+  const std::optional<vault_header> header = memory_.find(local_rank, *restore_);
+  unique_fd file = memory_.reader(local_rank, *restore_);
+  if (!header || !file) return vault_answer(nothing_packet());
+  vault_answer answer(found_packet(*restore_, header->step));
+  answer.file = file.get();
+  answer.owned = std::move(file);
+  was_found_ = true;
+  return answer;
+}
+
+/// The header of a generation that all ranks have committed.
+ELASTIC_DECL std::optional<vault_header> vault_part::complete_header(vault_generation id) const {
+  std::optional<vault_header> first;
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+    const std::optional<vault_header> header = memory_.find(static_cast<int>(rank), id);
+    if (!header) return {};
+    if (!first) first = header;
+  }
+  return first;
+}
+
+ELASTIC_DECL void vault_part::note_commit(int local_rank, std::size_t slot) {
+  const vault_generation id{epoch_, at(local_rank).number};
+  const std::optional<vault_header> header = memory_.read(local_rank, slot);
+  const bool is_right = header && header->id == id &&
+                        header->rank == ranks_.base_rank + local_rank &&
+                        header->world_size == ranks_.world_size;
+  if (!is_right) {
+    throw error(errc::protocol_violation,
+                fmt::format("local rank {} says that it has committed generation {}, but its slot "
+                            "does not have it",
+                            local_rank, id.number));
+  }
+  at(local_rank).is_writing = false;
+  look_for_complete(local_rank);
+}
+
+/// Whether a generation of this epoch can still be complete: no rank has passed it without it.
+ELASTIC_DECL bool vault_part::is_pending(vault_generation id) const {
+  if (id.epoch != epoch_ || (complete_ && id <= *complete_)) return false;
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+    const committer& each = workers_[rank];
+    const bool will_have_it =
+        each.number < id.number || (each.number == id.number && each.is_writing);
+    if (!will_have_it && !memory_.find(static_cast<int>(rank), id)) return false;
+  }
+  return true;
+}
+
+/// Finds the newest generation of a worker that all others have, too. The headers say so before the
+/// messages about them have been read: a worker that begins a commit after a collective of all
+/// ranks must not find the one before it incomplete.
+ELASTIC_DECL void vault_part::look_for_complete(int local_rank) {
+  for (std::size_t slot = 0; slot < 2; ++slot) {
+    const std::optional<vault_header> header = memory_.read(local_rank, slot);
+    if (!header || header->id.epoch != epoch_ || (complete_ && header->id <= *complete_)) continue;
+    const std::optional<vault_header> complete = complete_header(header->id);
+    if (complete) note_complete(*complete);
+  }
+}
+
+ELASTIC_DECL void vault_part::note_complete(const vault_header& header) {
+  complete_ = header.id;
+  const time_point now = context_.time->now();
+  if (recorded_at_ != time_point::min() && now - recorded_at_ < limits::vault_record_interval) {
+    return;
+  }
+  recorded_at_ = now;
+  job_event event;
+  event.step = header.step;
+  record(job_event::type::vault_committed, header.id, std::move(event));
+}
+
+ELASTIC_DECL void vault_part::note_skipped(int local_rank, const std::string& reason) {
+  ++skipped_;
+  std::set<std::string>& reasons = at(local_rank).reasons;
+  constexpr std::size_t most_reasons = 4;
+  // Reasons differ by the numbers in them.
+  const std::string kind = reason.substr(0, reason.find_first_of("0123456789"));
+  if (reasons.size() >= most_reasons || !reasons.insert(kind).second) return;
+  const vault_generation id{epoch_, at(local_rank).number};
+  const int rank = ranks_.base_rank + local_rank;
+  job_event event;
+  event.rank = rank;
+  event.reason = reason;
+  record(job_event::type::vault_skipped, id, std::move(event));
+  context_.log.warning(
+      "rank {} skips the commit of generation {}: {}; more of this is counted and "
+      "not logged",
+      rank, id.number, reason);
+}
+
+ELASTIC_DECL void vault_part::note_restored(int local_rank, double seconds) {
+  if (!restore_ || at(local_rank).restored) return;
+  at(local_rank).restored = std::max(seconds, 0.0);
+  double slowest = 0;
+  for (const committer& each : workers_) {
+    if (!each.restored) return;
+    slowest = std::max(slowest, *each.restored);
+  }
+  const std::optional<vault_header> header = memory_.find(local_rank, *restore_);
+  job_event event;
+  if (header) event.step = header->step;
+  event.seconds = slowest;
+  record(job_event::type::vault_restored, *restore_, std::move(event));
+  context_.log.info("the workers have restored generation {} from memory in {:.1f} s",
+                    restore_->number, slowest);
+}
+
+ELASTIC_DECL void vault_part::note_damaged(int local_rank, const std::string& reason) {
+  if (!restore_) return;
+  context_.log.warning("rank {} finds its part of generation {} damaged: {}",
+                       ranks_.base_rank + local_rank, restore_->number, reason);
+  const bool is_known = std::find(damaged_.begin(), damaged_.end(), *restore_) != damaged_.end();
+  if (!is_known) damaged_.push_back(*restore_);
+}
+
+ELASTIC_DECL void vault_part::record(job_event::type kind, const vault_generation& id,
+                                     job_event event) {
+  event.kind = kind;
+  event.generation = id.number;
+  event.count = skipped_;
+  event.bytes = static_cast<std::int64_t>(memory_.used());
+  context_.journal->record(std::move(event));
+}
+
+}  // namespace elastic::detail

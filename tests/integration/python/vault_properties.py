@@ -1,0 +1,280 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""What elasticrun.vault accepts of a slot, and what it does without an agent.
+
+With the argument "torch", the same for tensors; with "dcp", the storage of
+torch.distributed.checkpoint.
+"""
+
+import array
+import json
+import mmap
+import os
+import random
+import struct
+import sys
+import zlib
+
+from elasticrun import vault
+
+SIZE = 1 << 16
+
+
+def slot_of(value, step=7):
+    """A slot as an agent would give it, with a commit."""
+    file = os.memfd_create("slot")
+    os.ftruncate(file, SIZE)
+    buffers = []
+    tree = vault._take(value, "", buffers)
+    manifest = vault._Manifest(tree, buffers)
+    data_bytes = vault._place(buffers)
+    with mmap.mmap(file, SIZE) as memory:
+        vault._Vault("@none")._write(
+            {"epoch": 1, "generation": 2, "rank": 0, "world_size": 1}, memory, manifest,
+            data_bytes, step)
+    return file
+
+
+def restored(file, state):
+    """The state after a restore from a slot."""
+    content = vault._Content(os.dup(file))
+    try:
+        restore = vault._Restore(content)
+        restore.check(content.manifest.tree, state, "")
+        return restore.put(content.manifest.tree, state)
+    finally:
+        content.close()
+
+
+def refusal(call, *arguments):
+    try:
+        call(*arguments)
+    except vault.VaultError as problem:
+        return str(problem)
+    raise AssertionError("it is accepted")
+
+
+def check_round_trip():
+    state = {"w": bytearray(b"abc" * 1000), "a": array.array("d", [1.5, 2.5]), "empty": bytearray(),
+             "nested": {0: {"lr": 0.1, "betas": (0.9, 0.999), "none": None, "nan": float("nan"),
+                            "inf": float("-inf")}, "list": [1, [2, "x"]], "flag": True},
+             "opaque": {1, 2, 3}, "raw": b"bytes", "long": "\u00e4\ud800"}
+    file = slot_of(state)
+    fresh = {"w": bytearray(3000), "a": array.array("d", [0, 0]), "empty": bytearray(),
+             "nested": {"list": [0, [0, ""]]}}
+    kept = fresh["w"]
+    again = restored(file, fresh)
+    assert again["w"] is kept and bytes(kept) == b"abc" * 1000
+    assert again["a"] == state["a"] and again["opaque"] == {1, 2, 3} and again["raw"] == b"bytes"
+    inner = again["nested"][0]
+    assert inner.pop("nan") != 0 and inner == {"lr": 0.1, "betas": (0.9, 0.999), "none": None,
+                                               "inf": float("-inf")}
+    assert again["nested"]["list"] == [1, [2, "x"]] and again["nested"]["flag"] is True
+    assert again["long"] == state["long"]
+    assert restored(file, {})["w"] == state["w"], "what the state lacks is added"
+
+
+def check_mismatch():
+    file = slot_of({"w": bytearray(8), "d": {"x": 1}})
+    for state, words in [
+            ({"w": bytearray(9), "d": {}}, "w is no writable array of type B and shape [8]"),
+            ({"w": array.array("d", [0]), "d": {}}, "w is no writable array"),
+            ({"w": b"12345678", "d": {}}, "w is no writable array"),
+            ({"w": bytearray(8), "v": 1}, "the state in memory has no v"),
+            ({"d": 5}, "d is no dict")]:
+        assert words in refusal(restored, file, state), words
+    state = {"w": bytearray(b"unharmed"), "d": {"y": 1}}
+    assert "has no d.y" in refusal(restored, file, state)
+    assert state["w"] == b"unharmed"
+
+
+def check_damages():
+    """Of 10,000 random damages none is accepted."""
+    value = {"w": bytearray(random.randbytes(500)), "n": {"step": 5}}
+    file = slot_of(value)
+    header = vault._Content(os.dup(file)).header
+    used = 4096 + header.data_bytes + header.manifest_bytes
+    whole = os.pread(file, SIZE, 0)
+    for number in range(10_000):
+        place = random.choice([random.randrange(80), random.randrange(4096),
+                               random.randrange(4096, used)])
+        byte = whole[place] ^ (1 << random.randrange(8))
+        os.pwrite(file, bytes([byte]), place)
+        state = {"w": bytearray(500), "n": {"step": 0}}
+        try:
+            restored(file, state)
+        except vault.VaultError:
+            pass
+        else:
+            # Between two buffers or before the manifest nothing is stored.
+            assert place >= 4096 + 500 and state["w"] == value["w"] and number >= 0, place
+            assert state["n"] == {"step": 5}
+            assert place < 4096 + header.data_bytes
+        os.pwrite(file, whole[place:place + 1], place)
+    os.close(file)
+
+
+def check_manifests():
+    """Manifests with the right checksum and the wrong content."""
+    def row(name="w", place=0, size=8, kind="array", dtype="B", shape=(8,), check="0" * 8):
+        return [name, kind, dtype, list(shape), place, size, check]
+
+    tree = {"d": [["w", {"b": 0}]]}
+    for text, words in [
+            (b"{", "the manifest is no JSON"),
+            (b"[" * 100_000, "the manifest is no JSON"),
+            (b"[]", "lists no buffers"),
+            ({"tree": tree, "buffers": {}}, "lists no buffers"),
+            ({"tree": tree, "buffers": [[]]}, "no list of seven values"),
+            ({"tree": tree, "buffers": [row(name=5)]}, "that is no text"),
+            ({"tree": tree, "buffers": [row(), row(place=8)]}, "has a name twice"),
+            ({"tree": tree, "buffers": [row(), row("v", 4)]}, "overlaps another"),
+            ({"tree": tree, "buffers": [row(place=-1)]}, "does not lie in the data"),
+            ({"tree": tree, "buffers": [row(size=10**30)]}, "does not lie in the data"),
+            ({"tree": tree, "buffers": [row(place=9, size=8)]}, "does not lie in the data"),
+            ({"tree": tree, "buffers": [row(size=True)]}, "does not lie in the data"),
+            ({"tree": tree, "buffers": [row(shape=[-1])]}, "has no shape"),
+            ({"tree": {"b": 1}, "buffers": [row()]}, "unknown field 'b'"),
+            ({"tree": {"b": -1}, "buffers": [row()]}, "unknown field 'b'"),
+            ({"tree": {"x": 1}, "buffers": []}, "unknown field 'x'"),
+            ({"tree": {"d": [[1]]}, "buffers": []}, "no key with a value"),
+            ({"tree": {"d": [[None, {"v": 1}]]}, "buffers": []}, "no key with a value"),
+            ({"tree": {"v": 1, "f": "nan"}, "buffers": []}, "no object of one field"),
+            ({"tree": {"f": "1; import"}, "buffers": []}, "unknown field 'f'"),
+            ({"tree": None, "buffers": []}, "no object of one field")]:
+        content = text if isinstance(text, bytes) else json.dumps(text).encode()
+        assert words in refusal(vault._read_manifest, content, 16), words
+
+
+def check_headers():
+    fields = dict(epoch=1, generation=1, step=1, rank=0, world_size=1, data_bytes=10,
+                  manifest_bytes=10, manifest_check=0)
+    good = vault._Header(**fields)
+    assert vault._unpack(good.pack(), 4116) == good
+    refusal(vault._unpack, good.pack(), 4115)
+    refusal(vault._unpack, good.pack(), 0)
+    refusal(vault._unpack, good.pack()[1:], 4116)
+    for change in [dict(manifest_bytes=0), dict(manifest_bytes=2**63), dict(data_bytes=2**63),
+                   dict(data_bytes=2**64 - 1), dict(manifest_bytes=(64 << 20) + 1)]:
+        refusal(vault._unpack, vault._Header(**{**fields, **change}).pack(), 1 << 30)
+    for place, value in [(0, b"X"), (8, b"\2"), (16, b"\0")]:
+        head = bytearray(good.pack())
+        head[place:place + 1] = value
+        head[-4:] = struct.pack("<I", zlib.crc32(head[:-4]))
+        refusal(vault._unpack, bytes(head), 4116)
+
+
+def check_without_agent():
+    for address in ("", "@elastic-vault-of-nobody", "nonsense"):
+        os.environ["ELASTIC_VAULT"] = address
+        assert vault.save({"w": bytearray(8)}, 1) is False
+        assert vault.commit({"w": bytearray(8)}, 1) is False
+        assert vault.load({}) is None
+        assert vault.newest() is None
+        try:
+            vault.read("w", out=bytearray(8))
+        except KeyError:
+            pass
+        else:
+            raise AssertionError("something was read")
+
+
+def check_tensors():
+    import torch
+    model = torch.nn.Linear(3, 2).to(torch.bfloat16)
+    optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
+    model(torch.ones(1, 3, dtype=torch.bfloat16)).sum().backward()
+    optimizer.step()
+    state = {"model": model.state_dict(), "optim": optimizer.state_dict(),
+             "turned": torch.arange(6).view(2, 3).t(), "none": torch.empty(0, 4),
+             "scalar": torch.tensor(2.5), "conj": torch.tensor([1 + 2j]).conj()}
+    file = slot_of(state)
+    fresh_model = torch.nn.Linear(3, 2).to(torch.bfloat16)
+    fresh = torch.optim.AdamW(fresh_model.parameters(), foreach=False)
+    target = {"model": fresh_model.state_dict(), "optim": fresh.state_dict(),
+              "turned": torch.zeros(6, dtype=torch.int64).view(2, 3).t()}
+    again = restored(file, target)
+    assert torch.equal(fresh_model.weight, model.weight), "the model's own tensors are written"
+    fresh.load_state_dict(again["optim"])
+    assert torch.equal(fresh.state[fresh_model.weight]["exp_avg"],
+                       optimizer.state[model.weight]["exp_avg"])
+    for name in ("turned", "none", "scalar", "conj"):
+        assert torch.equal(again[name], state[name]), name
+    for change, words in [({"scalar": torch.zeros(2)}, "and shape [2], in memory of"),
+                          ({"scalar": torch.tensor(1)}, "scalar is of torch.int64"),
+                          ({"scalar": 1}, "scalar is no tensor")]:
+        assert words in refusal(restored, file, change), words
+    for tensor in (torch.eye(2).to_sparse(), torch.empty(2, device="meta")):
+        try:
+            vault._take({"x": tensor}, "", [])
+        except vault._Refused as reason:
+            assert "x is no plain tensor" in str(reason)
+        else:
+            raise AssertionError("it is taken")
+
+
+def check_storage():
+    """Parts of two ranks are read by one that wants the whole."""
+    import torch
+    import torch.distributed.checkpoint as dcp
+    from elasticrun import vault_storage
+    weight = torch.arange(24, dtype=torch.float32).view(6, 4)
+    common = torch.tensor([1.0, 2.0])
+    slots = {rank: slot_of({"storage": [["weight", [6, 4], [3 * rank, 0],
+                                         weight[3 * rank:3 * rank + 3]],
+                                        ["common", [2], [0], common],
+                                        ["rank", bytearray(dumped(rank))]]})
+             for rank in (0, 1)}
+
+    def reader_of(parts):
+        def open_part(rank):
+            if rank not in parts:
+                raise vault.VaultError(f"the part of rank {rank} is not here")
+            return vault._Content(os.dup(slots[rank]))
+        vault.open_part = open_part
+        return vault_storage.Reader(vault.Found(1, 2, 7, 2))
+
+    state = {"weight": torch.zeros(6, 4), "common": torch.zeros(2), "rank": None}
+    reader = reader_of({0, 1})
+    assert reader.step == 7
+    dcp.load(state, storage_reader=reader, no_dist=True)
+    assert torch.equal(state["weight"], weight) and torch.equal(state["common"], common)
+    assert state["rank"] == 0, "of an entry that several ranks have, the own one counts"
+    os.environ["RANK"] = "1"
+    state = {"common": torch.zeros(2), "rank": None}
+    dcp.load(state, storage_reader=reader_of({0, 1}), no_dist=True)
+    assert state["rank"] == 1 and torch.equal(state["common"], common)
+    assert "rank 1 is not here" in refusal(reader_of({0}).read_metadata)
+    slots[1] = slot_of({"storage": [["common", [2], [0], common]]})
+    assert "weight has 24 elements, of which the ranks have 12" in refusal(
+        reader_of({0, 1}).read_metadata)
+    for value, words in [({"w": bytearray(8)}, "was not made by vault.writer"),
+                         ({"storage": [["w"]]}, "no name with a buffer"),
+                         ({"storage": [[5, bytearray(8)]]}, "no name with a buffer"),
+                         ({"storage": [["w", [2], [1], common]]}, "no name with a buffer"),
+                         ({"storage": [["w", [2], [-1], common]]}, "no name with a buffer"),
+                         ({"storage": [["w", [2, 2], [0], common]]}, "no name with a buffer")]:
+        slots[0] = slots[1] = slot_of(value)
+        assert words in refusal(reader_of({0, 1}).read_metadata), words
+
+
+def dumped(value):
+    import io
+    import torch
+    stream = io.BytesIO()
+    torch.save(value, stream)
+    return stream.getvalue()
+
+
+if sys.argv[1:] == ["torch"]:
+    check_tensors()
+elif sys.argv[1:] == ["dcp"]:
+    check_storage()
+else:
+    check_round_trip()
+    check_mismatch()
+    check_manifests()
+    check_headers()
+    check_damages()
+    check_without_agent()
+print("passed")

@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// The vault with real workers: plain Python, and trainings of PyTorch that are killed while they
+// commit.
+
+#include <support/catch.hpp>
+#include <support/elasticrun_stage.hpp>
+#include <support/run_program.hpp>
+#include <support/text.hpp>
+
+#include <cstdlib>
+#include <random>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace {
+namespace vault_test {
+
+namespace test = elastic::test;
+using test::has_text;
+using words = std::vector<std::string>;
+
+constexpr const char* scripts = ELASTIC_SOURCE_DIR "/tests/integration/python/";
+
+const test::elasticrun_stage::variables plain_variables = {
+    {"PYTHONPATH", ELASTIC_SOURCE_DIR "/python"},
+    {"GLOO_SOCKET_IFNAME", "lo"},
+    {"OMP_NUM_THREADS", "1"}};
+
+/// The parts that match, each once.
+std::set<std::string> matches_in(const std::string& text, const std::string& expression) {
+  const std::regex wanted(expression);
+  std::set<std::string> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), wanted), end; at != end; ++at) {
+    found.insert(at->str(1));
+  }
+  return found;
+}
+
+struct job : test::elasticrun_stage {
+  /// Runs a script with two ranks.
+  test::program_result run(const std::string& python, const words& options,
+                           const words& script) const {
+    auto set = plain_variables;
+    set["PYTHON_EXEC"] = python;
+    words command = script;
+    command[0] = scripts + command[0];
+    return run_command(
+        elasticrun({{"--nproc-per-node", "2", "--monitor-interval", "0.1", "--log-dir", logs()},
+                    options,
+                    command}),
+        set);
+  }
+
+  /// What elasticrun explains of the run.
+  std::string explanation() const {
+    return test::run_program({ELASTIC_ELASTICRUN, "explain", log_root().string()}, environment())
+        .out;
+  }
+};
+
+/// "1:37,0:61": who is killed in each attempt, at which checksum.
+std::string random_kills(std::mt19937& random, int attempts, int most_calls) {
+  std::string text;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    text += fmt::format("{}{}:{}", attempt == 0 ? "" : ",", random() % 2,
+                        1 + random() % static_cast<unsigned>(most_calls));
+  }
+  return text;
+}
+
+std::mt19937 random_source() {
+  const char* const given = std::getenv("ELASTIC_TEST_SEED");
+  const auto seed =
+      given != nullptr ? static_cast<unsigned>(std::atoi(given)) : std::random_device()();
+  UNSCOPED_INFO("ELASTIC_TEST_SEED=" << seed);
+  return std::mt19937(seed);
+}
+
+TEST_CASE("vault: what is no whole commit is refused", "[integration][vault]") {
+  for (const words& more : {words{}, words{"torch"}, words{"dcp"}}) {
+    const std::string python = more.empty()            ? "/usr/bin/python3"
+                               : more.front() == "dcp" ? test::torch_213_python()
+                                                       : test::torch_python();
+    if (python.empty()) continue;
+    words command{python, fmt::format("{}vault_properties.py", scripts)};
+    command.insert(command.end(), more.begin(), more.end());
+    const auto result = test::run_program(command, plain_variables);
+    INFO(result.out << result.err);
+    CHECK(result.code == 0);
+    CHECK(result.out == "passed\n");
+  }
+}
+
+TEST_CASE("vault: workers that die in a commit continue from the last whole one",
+          "[integration][vault]") {
+  const job undisturbed;
+  const words script{"vault_worker.py", "60"};
+  const std::string ends = "(rank \\d ends with [0-9a-f]+)";
+  const auto expected = undisturbed.run("/usr/bin/python3", {}, script);
+  CAPTURE(expected.out, expected.err);
+  REQUIRE(expected.code == 0);
+  CHECK(has_text(expected.out, "nothing kept"));
+
+  std::mt19937 random = random_source();
+  const std::string kills = random_kills(random, 4, 200);
+  CAPTURE(kills);
+  const job killed;
+  const auto result = killed.run("/usr/bin/python3", {"--max-restarts", "4", "--vault-limit", "8M"},
+                                 {"vault_worker.py", "60", kills});
+  CAPTURE(result.out, result.err);
+  REQUIRE(result.code == 0);
+  CHECK(matches_in(result.out, ends) == matches_in(expected.out, ends));
+  const std::string explained = killed.explanation();
+  CAPTURE(explained);
+  CHECK(has_text(explained, "restored generation "));
+  CHECK(has_text(explained, " from memory, of step "));
+}
+
+TEST_CASE("vault: a generation that its workers cannot use is given up", "[integration][vault]") {
+  const job stage;
+  // Every attempt dies before it commits once, and the state is that of the first one.
+  const auto result = stage.run("/usr/bin/python3", {"--max-restarts", "5", "--vault-limit", "10%"},
+                                {"vault_worker.py", "9", "0:20,1:4,1:4,1:4,1:4"});
+  CAPTURE(result.out, result.err);
+  CHECK(result.code == 0);
+  CHECK(has_text(result.err, "is given up: it was restored 3 times without a later commit"));
+}
+
+TEST_CASE("vault: a state beyond the limit is not kept, and the reason is told once",
+          "[integration][vault]") {
+  const job stage;
+  const auto result =
+      stage.run("/usr/bin/python3", {"--vault-limit", "1M"}, {"vault_worker.py", "5", "", "20"});
+  CAPTURE(result.out, result.err);
+  CHECK(result.code == 0);
+  CHECK(matches_in(result.out, "(rank \\d ends with [0-9a-f]+), nothing kept").size() == 2);
+  CHECK(has_text(result.err, "elasticrun.vault: a commit is skipped: a commit of 632.0 KiB takes"));
+  for (const char* const rank : {"rank 0", "rank 1"}) {
+    const std::string line = fmt::format("{} skips the commit of generation 1: ", rank);
+    const auto first = result.err.find(line);
+    CHECK(first != result.err.npos);
+    CHECK(result.err.find(rank + std::string(" skips"), first + 1) == result.err.npos);
+  }
+}
+
+/// Trains undisturbed, and then in each of the kinds with a death at a random moment.
+void check_training(const std::string& python, const words& kinds) {
+  if (python.empty()) return;
+  const std::string ends = "(rank \\d ends with [0-9a-f]+)";
+  const job undisturbed;
+  const auto expected =
+      undisturbed.run(python, {"--vault-limit", "64M"}, {"vault_training.py", kinds[0], "12"});
+  CAPTURE(expected.out, expected.err);
+  REQUIRE(expected.code == 0);
+  std::mt19937 random = random_source();
+  for (const std::string& kind : kinds) {
+    const std::string kills = random_kills(random, 1, 120);
+    CAPTURE(kind, kills);
+    const job killed;
+    // PyTorch itself may abort at the end of a process that has lost a peer.
+    const auto result = killed.run(python, {"--max-restarts", "4", "--vault-limit", "64M"},
+                                   {"vault_training.py", kind, "12", kills});
+    CAPTURE(result.out, result.err);
+    REQUIRE(result.code == 0);
+    CHECK(has_text(result.err, "SIGKILL"));
+    CHECK(matches_in(result.out, ends) == matches_in(expected.out, ends));
+    CHECK_FALSE(has_text(result.out, "skips step"));
+  }
+}
+
+TEST_CASE("vault: a training of PyTorch that is killed ends as if it was not",
+          "[integration][vault]") {
+  check_training(test::torch_python(), {"plain"});
+}
+
+TEST_CASE("vault: a sharded training of PyTorch that is killed ends as if it was not",
+          "[integration][vault]") {
+  check_training(test::torch_213_python(), {"sharded", "dcp"});
+}
+
+}  // namespace vault_test
+}  // namespace
