@@ -122,7 +122,7 @@ ELASTIC_DECL option_type wire_type() {
 
 ELASTIC_DECL option_type vault_limit_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     constexpr std::uint64_t least = 1 << 20;
     vault_terms& terms = target.config.vault;
     terms = vault_terms();
