@@ -280,9 +280,9 @@
 #include <elastic/net/detail/own_loopback.ipp>
 #include <elastic/net/detail/port_lease.ipp>
 #include <elastic/net/detail/secure_session.ipp>
+#include <elastic/net/detail/socket_stream.ipp>
 #include <elastic/net/detail/stream_listener.ipp>
 #include <elastic/net/detail/tcp_message_channel.ipp>
-#include <elastic/net/detail/tcp_stream.ipp>
 #include <elastic/net/detail/tls_stream.ipp>
 #include <elastic/net/impl/address_filter.ipp>
 #include <elastic/net/impl/endpoint.ipp>

@@ -10,7 +10,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/detail/http_connection.hpp>
 #include <elastic/net/detail/stream_listener.hpp>
-#include <elastic/net/detail/tcp_stream.hpp>
+#include <elastic/net/detail/socket_stream.hpp>
 #include <elastic/status/detail/job_document.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/detail/journal_reader.hpp>
@@ -120,7 +120,7 @@ status_query read_status_query(const std::vector<std::string>& arguments,
 elastic::task<std::unique_ptr<detail::byte_stream>> connect_for_status(status_query query) {
   if (!query.socket.empty()) co_return co_await detail::connect_path(query.socket);
   auto socket = co_await detail::connect_tcp(query.tcp);
-  co_return std::make_unique<detail::tcp_stream>(std::move(socket));
+  co_return std::make_unique<detail::socket_stream>(std::move(socket));
 }
 
 elastic::task<detail::http_response> ask_status(status_query query, std::string target,

@@ -9,7 +9,7 @@
 #include <elastic/base/scope.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/net/detail/local_interface.hpp>
-#include <elastic/net/detail/tcp_stream.hpp>
+#include <elastic/net/detail/socket_stream.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <program/limits.hpp>
 
@@ -118,7 +118,7 @@ elastic::task<link_connection> connect(elastic::endpoint server, std::string gre
   elastic::detail::asio_error_code failure;
   const auto own = socket.local_endpoint(failure);
   if (!failure) link.address = own.address().to_string();
-  link.stream = std::make_unique<elastic::detail::tcp_stream>(std::move(socket));
+  link.stream = std::make_unique<elastic::detail::socket_stream>(std::move(socket));
   elastic::task<void> greeting_server = send(*link.stream, std::move(greeting));
   co_await std::move(greeting_server);
   co_return link;
@@ -217,37 +217,26 @@ link_server::link_server(const elastic::asio::any_io_executor& executor,
                                                              elastic::endpoint(address, 0))),
       token_(elastic::detail::random_name(limits::doctor_token_bytes)) {}
 
-namespace {
-
-/// Accepts connections and hands each to `serve`.
-template <class Serve>
-elastic::task<void> accept_all(elastic::detail::stream_listener& listener,
-                               elastic::task_group& served, Serve serve) {
-  for (;;) {
-    elastic::task<elastic::detail::accepted_stream> accepting = listener.accept();
-    elastic::detail::accepted_stream accepted = co_await std::move(accepting);
-    // Connections beyond the limit are closed.
-    if (served.size() < limits::doctor_connections) served.spawn(serve(std::move(accepted.stream)));
-  }
-}
-
-}  // namespace
-
 elastic::task<void> link_server::run() {
   const elastic::asio::any_io_executor executor = co_await elastic::asio::this_coro::executor;
   elastic::task_group served(executor);
+  const auto admit = [this, &served](elastic::detail::accepted_connection accepted) {
+    // Connections beyond the limit are closed.
+    if (served.size() >= limits::doctor_connections) return;
+    served.spawn(serve(elastic::detail::socket_stream(std::move(accepted.socket))));
+  };
+  elastic::detail::accept_terms terms;
+  terms.time = time_;
   elastic::task<void> accepting =
-      accept_all(listener_, served, [this](std::unique_ptr<byte_stream> stream) {
-        return serve(std::move(stream));
-      });
+      elastic::detail::accept_all(listener_, std::move(terms), admit);
   elastic::task<void> ending = served.stop();
   co_await elastic::with_cleanup(std::move(accepting), std::move(ending));
 }
 
-elastic::task<void> link_server::serve(std::unique_ptr<byte_stream> stream) {
+elastic::task<void> link_server::serve(elastic::detail::socket_stream stream) {
   const elastic::time_point deadline =
       elastic::deadline_after(time_->now(), limits::doctor_connection);
-  elastic::task<void> answering = answer(*stream);
+  elastic::task<void> answering = answer(stream);
   try {
     co_await elastic::with_deadline(*time_, deadline, std::move(answering));
   } catch (const error&) {

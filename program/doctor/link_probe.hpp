@@ -5,6 +5,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/detail/byte_stream.hpp>
+#include <elastic/net/detail/socket_stream.hpp>
 #include <elastic/net/detail/stream_listener.hpp>
 #include <program/doctor/node_report.hpp>
 
@@ -28,12 +29,12 @@ class link_server {
   std::uint16_t port() const { return listener_.port(); }
   const std::string& token() const { return token_; }
 
-  /// Serves until an error or a cancellation ends it; no connection is left then.
+  /// Serves until a cancellation ends it; no connection is left then.
   /// Cancellation: all types.
   elastic::task<void> run();
 
  private:
-  elastic::task<void> serve(std::unique_ptr<elastic::detail::byte_stream> stream);
+  elastic::task<void> serve(elastic::detail::socket_stream stream);
   elastic::task<void> answer(elastic::detail::byte_stream& stream);
 
   std::shared_ptr<elastic::time_source> time_;

@@ -11,7 +11,7 @@
 #include <elastic/base/printable_text.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/net/detail/http_connection.hpp>
-#include <elastic/net/detail/tcp_stream.hpp>
+#include <elastic/net/detail/socket_stream.hpp>
 #include <elastic/net/detail/tls_stream.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/status/detail/job_monitor_core.hpp>
@@ -212,7 +212,7 @@ elastic::task<void> kubeflow_reporter::post(std::string status) {
     stream =
         co_await detail::greet_by_tls(std::move(socket), server_.address.host, std::move(trust));
   } else {
-    stream = std::make_unique<detail::tcp_stream>(std::move(socket));
+    stream = std::make_unique<detail::socket_stream>(std::move(socket));
   }
   detail::http_connection connection(std::move(stream), to_text(server_.address));
   const detail::http_response answer = co_await connection.exchange(std::move(request));

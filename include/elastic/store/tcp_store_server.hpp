@@ -149,13 +149,6 @@ class tcp_store_server {
 
 namespace detail {
 
-// ---- listening sockets ----------------------------------------------------------------------
-
-/// Result: a listening socket that is closed on exec; -1 on failure, with `errno` set.
-ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& place);
-
-// ---- server ---------------------------------------------------------------------------------
-
 /// The part of a server that its coroutines and connections share, so that it lives while they do.
 class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_server_core> {
  public:

@@ -4,7 +4,7 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/net/detail/tcp_stream.hpp>
+#include <elastic/net/detail/socket_stream.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/scripted_server.hpp>
@@ -32,7 +32,7 @@ const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 task<std::unique_ptr<http_connection>> connect_to(std::uint16_t port) {
   elastic::endpoint address{"127.0.0.1", port};
   auto socket = co_await elastic::detail::connect_tcp(address);
-  auto stream = std::make_unique<elastic::detail::tcp_stream>(std::move(socket));
+  auto stream = std::make_unique<elastic::detail::socket_stream>(std::move(socket));
   co_return std::make_unique<http_connection>(std::move(stream), elastic::to_text(address));
 }
 

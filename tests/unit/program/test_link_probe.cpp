@@ -6,7 +6,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/race.hpp>
-#include <elastic/net/detail/tcp_stream.hpp>
+#include <elastic/net/detail/socket_stream.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/free_port.hpp>
 #include <program/doctor/link_probe.hpp>
@@ -86,7 +86,7 @@ CO_TEST("link probe: who does not know the token learns nothing", "[program]") {
 elastic::task<void> note_answer(elastic::endpoint server, std::string bytes, std::string& answer) {
   auto connecting = elastic::detail::connect_tcp(std::move(server));
   auto socket = co_await std::move(connecting);
-  elastic::detail::tcp_stream stream(std::move(socket));
+  elastic::detail::socket_stream stream(std::move(socket));
   elastic::task<void> writing = stream.write(std::move(bytes));
   co_await std::move(writing);
   for (std::string part(4096, ' ');;) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/net/detail/socket_hook.hpp>
 
-#include <elastic/net/detail/tcp_stream.hpp>
+#include <elastic/net/detail/socket_stream.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_server.hpp>

@@ -14,6 +14,7 @@
 #include <elastic/control/detail/line_intake.hpp>
 #include <elastic/control/detail/worker_liveness.hpp>
 #include <elastic/control/worker_channels.hpp>
+#include <elastic/net/detail/stream_listener.hpp>
 
 #include <cstdint>
 #include <list>
@@ -31,8 +32,8 @@ namespace elastic::detail {
 
 /// A connection of a worker, or of a client that has not sent hello yet.
 struct channel_connection {
-  ELASTIC_DECL explicit channel_connection(asio::local::stream_protocol::socket accepted);
-  asio::local::stream_protocol::socket peer;
+  ELASTIC_DECL explicit channel_connection(asio::generic::stream_protocol::socket accepted);
+  asio::generic::stream_protocol::socket peer;
   std::optional<int> worker;
   bool checkpoints = false;
   /// The worker sent `survive`.
@@ -66,7 +67,7 @@ struct checkpoint_question {
 /// The control channel and the watch during one attempt; used only by `worker_channels`. Shared
 /// with its coroutines, which may briefly outlive it.
 struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
-  using socket = asio::local::stream_protocol::socket;
+  using socket = asio::generic::stream_protocol::socket;
   using connection = channel_connection;
   using connection_pointer = std::shared_ptr<connection>;
   using place = watched_worker;
@@ -80,7 +81,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   worker_channels::options options;
   std::shared_ptr<learned_timeouts> learned;
   std::vector<place> places;
-  asio::local::stream_protocol::acceptor acceptor;
+  std::optional<stream_listener> listener;
   std::string address;
   asio::posix::stream_descriptor timer_file;
   std::string timer_path;
@@ -125,7 +126,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
 
   // Admits this user, root, and workers that have switched to another user.
   ELASTIC_DECL bool may_enter(const ucred& peer) const;
-  ELASTIC_DECL void admit(socket accepted);
+  ELASTIC_DECL void admit(accepted_connection accepted);
   ELASTIC_DECL static void disconnect(connection& client);
   ELASTIC_DECL void forget(const connection_pointer& client);
   ELASTIC_DECL bool can_save(int local_rank) const;
@@ -193,9 +194,6 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   // its death is often seen before its last messages.
   ELASTIC_DECL void drain_input(int local_rank);
 
-  // Accepts a connection, if one waits. Result: why none was accepted.
-  ELASTIC_DECL asio_error_code accept_one();
-
   // Reads what has arrived, at most `most_pieces`. Nothing else reads from a connection, so no byte
   // can be in a pending Asio operation meanwhile. Result: how many lines arrived.
   ELASTIC_DECL int read_now(connection& client, int most_pieces);
@@ -203,7 +201,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
 
   // ---- background tasks -------------------------------------------------------------------------
 
-  ELASTIC_DECL static task<void> accept_all(self_pointer self);
+  ELASTIC_DECL task<void> accept_workers();
   ELASTIC_DECL static task<void> serve(self_pointer self, connection_pointer client);
   ELASTIC_DECL static task<void> read_lines(self_pointer self, connection_pointer client);
   ELASTIC_DECL static task<void> read_timers(self_pointer self);

@@ -7,6 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/random.hpp>
+#include <elastic/base/detail/rate_gate.hpp>
 #include <elastic/base/detail/temporary_folder.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/control/detail/timer_fifo.hpp>
@@ -25,31 +26,7 @@
 
 namespace elastic::detail {
 
-/// Limits how often something happens within a second.
-class rate_gate {
- public:
-  explicit rate_gate(int most) : most_(most) {}
-
-  /// Counts `how_many` events. Result: when to continue, if they exceed the limit.
-  std::optional<time_point> count(time_point now, int how_many = 1);
-
- private:
-  int most_;
-  int count_ = 0;
-  time_point since_{};
-};
-
-inline std::optional<time_point> rate_gate::count(time_point now, int how_many) {
-  if (now - since_ >= std::chrono::seconds(1)) {
-    since_ = now;
-    count_ = 0;
-  }
-  count_ += how_many;
-  if (count_ <= most_) return std::nullopt;
-  return since_ + std::chrono::seconds(1);
-}
-
-ELASTIC_DECL channel_connection::channel_connection(asio::local::stream_protocol::socket accepted)
+ELASTIC_DECL channel_connection::channel_connection(asio::generic::stream_protocol::socket accepted)
     : peer(std::move(accepted)) {}
 
 ELASTIC_DECL watched_worker::watched_worker(const liveness_settings& settings,
@@ -72,7 +49,6 @@ ELASTIC_DECL channel_attempt::channel_attempt(asio::any_io_executor executor,
     : strand(std::move(executor)),
       options(chosen),
       learned(std::move(shared)),
-      acceptor(strand),
       timer_file(strand),
       closing(strand),
       tasks(strand),
@@ -82,20 +58,14 @@ ELASTIC_DECL channel_attempt::channel_attempt(asio::any_io_executor executor,
 
 ELASTIC_DECL void channel_attempt::listen() {
   const std::string name = fmt::format("elastic-{}", random_uuid());
-  const asio::local::stream_protocol::endpoint at(std::string(1, '\0') + name);
-  asio_error_code failure;
-  acceptor.open(at.protocol(), failure);
-  if (!failure) acceptor.bind(at, failure);
-  // Non-blocking, since `accept_one` also accepts without waiting.
-  if (!failure) acceptor.non_blocking(true, failure);
-  if (!failure) acceptor.listen(asio::socket_base::max_listen_connections, failure);
-  if (failure) {
-    options.log.warning("there is no control channel for the workers: {}", failure.message());
-    acceptor.close(failure);
+  try {
+    listener.emplace(stream_listener::at_path(strand, std::string(1, '\0') + name));
+  } catch (const std::exception& failure) {
+    options.log.warning("there is no control channel for the workers: {}", failure.what());
     return;
   }
   address = "@" + name;
-  run("the control channel takes no more connections", accept_all(shared_from_this()));
+  run("the control channel takes no more connections", accept_workers());
 }
 
 ELASTIC_DECL void channel_attempt::open_timer_file() {
@@ -119,7 +89,7 @@ ELASTIC_DECL void channel_attempt::shut() {
   closing.set();
   changed.set();
   asio_error_code ignored;
-  acceptor.close(ignored);
+  if (listener) listener->close();
   timer_file.close(ignored);
   if (made_timer_file) ::unlink(timer_path.c_str());
   for (const connection_pointer& client : connections) disconnect(*client);
@@ -148,11 +118,9 @@ ELASTIC_DECL bool channel_attempt::may_enter(const ucred& peer) const {
          (options.owner_of && options.owner_of(peer.pid));
 }
 
-ELASTIC_DECL void channel_attempt::admit(socket accepted) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(accepted.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
-      !may_enter(peer)) {
+ELASTIC_DECL void channel_attempt::admit(accepted_connection accepted) {
+  const ucred peer = accepted.peer.value_or(ucred{});
+  if (!accepted.peer || !may_enter(peer)) {
     return complain("a process of another user ({}) is not let into the control channel", peer.uid);
   }
   if (connections.size() >= places.size() * limits::control_connections) {
@@ -161,7 +129,7 @@ ELASTIC_DECL void channel_attempt::admit(socket accepted) {
         "let in",
         connections.size(), peer.pid);
   }
-  auto client = new_shared<connection>(std::move(accepted));
+  auto client = new_shared<connection>(std::move(accepted.socket));
   connections.push_back(client);
   run("a connection to the control channel is lost", serve(shared_from_this(), client));
 }
@@ -472,22 +440,15 @@ ELASTIC_DECL time_point channel_attempt::next_expiry() const {
 }
 
 ELASTIC_DECL void channel_attempt::drain_input(int local_rank) {
-  for (std::size_t most = limits::control_connections; most > 0 && !is_closing(); --most) {
-    if (accept_one()) break;
+  if (listener && !is_closing()) {
+    listener->accept(limits::control_connections,
+                     [this](accepted_connection accepted) { admit(std::move(accepted)); });
   }
   const std::vector<connection_pointer> clients(connections.begin(), connections.end());
   for (const auto& client : clients) {
     constexpr int most_pieces = 16;
     if (!client->worker || *client->worker == local_rank) read_now(*client, most_pieces);
   }
-}
-
-ELASTIC_DECL asio_error_code channel_attempt::accept_one() {
-  socket peer(strand);
-  asio_error_code failure;
-  acceptor.accept(peer, failure);
-  if (!failure) admit(std::move(peer));
-  return failure;
 }
 
 ELASTIC_DECL int channel_attempt::read_now(connection& client, int most_pieces) {
@@ -521,21 +482,16 @@ ELASTIC_DECL void channel_attempt::judge(time_point now) {
   }
 }
 
-ELASTIC_DECL task<void> channel_attempt::accept_all(self_pointer self) {
-  constexpr int most_accepts = 1000;
-  rate_gate gate(most_accepts);
-  while (!self->is_closing()) {
-    auto [ended] = co_await self->acceptor.async_wait(socket::wait_read, detail::as_result);
-    if (self->is_closing() || ended) co_return;
-    const time_point now = self->time().now();
-    std::optional<time_point> rest = gate.count(now);
-    const asio_error_code failure = self->accept_one();
-    if (failure && failure != asio::error::would_block) {
-      self->complain("no connection can be taken at the control channel: {}", failure.message());
-      rest = now + std::chrono::seconds(1);
-    }
-    if (rest) co_await self->rest_until(*rest);
-  }
+ELASTIC_DECL task<void> channel_attempt::accept_workers() {
+  const self_pointer self = shared_from_this();
+  accept_terms terms;
+  terms.time = options.time;
+  terms.report = [self](const std::string& problem) {
+    self->complain("no connection can be taken at the control channel: {}", problem);
+  };
+  return accept_all(*listener, std::move(terms), [self](accepted_connection accepted) {
+    if (!self->is_closing()) self->admit(std::move(accepted));
+  });
 }
 
 ELASTIC_DECL task<void> channel_attempt::serve(self_pointer self, connection_pointer client) {

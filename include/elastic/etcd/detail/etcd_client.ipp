@@ -7,7 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/json.hpp>
 #include <elastic/net/detail/byte_stream.hpp>
-#include <elastic/net/detail/tcp_stream.hpp>
+#include <elastic/net/detail/socket_stream.hpp>
 #include <elastic/net/detail/tls_stream.hpp>
 
 #include <algorithm>
@@ -261,7 +261,7 @@ ELASTIC_DECL task<std::unique_ptr<http_connection>> etcd_client::connect(
   if (options_.uses_tls) {
     stream = co_await greet_by_tls(std::move(socket), address.host, options_.tls);
   } else {
-    stream = std::make_unique<tcp_stream>(std::move(socket));
+    stream = std::make_unique<socket_stream>(std::move(socket));
   }
   co_return std::make_unique<http_connection>(std::move(stream), elastic::to_text(address));
 }

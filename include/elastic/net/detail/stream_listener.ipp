@@ -5,10 +5,12 @@
 #include <elastic/net/detail/stream_listener.hpp>
 
 #include <elastic/base/asio.hpp>
-#include <elastic/base/detail/asio_local.hpp>
-#include <elastic/base/detail/asio_tcp.hpp>
+#include <elastic/base/detail/rate_gate.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/net/detail/socket_hook.hpp>
+#include <elastic/net/detail/socket_stream.hpp>
+#include <elastic/net/keep_alive.hpp>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -17,57 +19,19 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace elastic::detail {
 
-/// A connection of any family.
-class socket_stream final : public byte_stream {
- public:
-  socket_stream(asio::any_io_executor executor, int fd, int family)
-      : socket_(std::move(executor), asio::generic::stream_protocol(family, 0), fd) {}
-
-  task<std::size_t> read_some(asio::mutable_buffer buffer) override {
-    auto [failure, size] = co_await socket_.async_read_some(buffer, as_result);
-    if (failure == asio::error::eof) co_return 0;
-    throw_if(failure);
-    co_return size;
-  }
-
-  task<void> write(std::string bytes) override {
-    auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(bytes), as_result);
-    throw_if(failure);
-  }
-
-  void close() override {
-    asio_error_code ignored;
-    socket_.close(ignored);
-  }
-
- private:
-  void throw_if(asio_error_code failure) const {
-    if (!failure) return;
-    if (failure == asio::error::operation_aborted && socket_.is_open()) {
-      throw asio_system_error(failure);
-    }
-    throw error(errc::connection_failed,
-                fmt::format("the connection broke: {}", failure.message()));
-  }
-
-  asio::generic::stream_protocol::socket socket_;
-};
-
-/// Takes over the socket only once nothing can fail any more.
-inline std::unique_ptr<byte_stream> make_stream(asio::any_io_executor executor, unique_fd fd,
-                                                int family) {
-  auto stream = std::make_unique<socket_stream>(std::move(executor), fd.get(), family);
-  fd.release();
-  return stream;
+/// The number of bytes of a Unix address that name a path. Without a file, every one counts.
+inline socklen_t unix_address_size(const std::string& path) {
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
 }
 
 inline sockaddr_un unix_address(const std::string& path) {
@@ -91,6 +55,30 @@ inline bool is_left_socket(const std::string& path, const sockaddr_un& address) 
   if (!probe) return false;
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   return ::connect(probe.get(), generic, sizeof address) != 0 && errno == ECONNREFUSED;
+}
+
+ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& place) {
+  unique_fd fd(
+      ::socket(place.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return -1;
+  const int enabled = 1;
+  const int disabled = 0;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &enabled, sizeof enabled);
+  // Accepted sockets inherit these options, which saves calls for each of them.
+  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled);
+  keep_alive(fd.get());
+  call_socket_hook(fd.get());
+  if (place.address().is_v6()) {
+    // "::" stands for the whole host, including IPv4; any other address only for itself.
+    const int* only = place.address().is_unspecified() ? &disabled : &enabled;
+    ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, only, sizeof *only);
+  }
+  const bool is_bound = ::bind(fd.get(), place.data(), static_cast<socklen_t>(place.size())) == 0;
+  if (is_bound && ::listen(fd.get(), SOMAXCONN) == 0) return fd.release();
+  const int failure = errno;
+  fd.reset();
+  errno = failure;
+  return -1;
 }
 
 [[noreturn]] inline void refuse_place(const std::string& place, int failure,
@@ -120,19 +108,12 @@ ELASTIC_DECL stream_listener stream_listener::at_address(asio::any_io_executor e
                 fmt::format("cannot listen at {}: an IP address is needed", to_text(wanted)));
   }
   const asio::ip::tcp::endpoint place(address, wanted.port);
-  const int family = place.protocol().family();
-  unique_fd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  unique_fd fd(listen_at(place));
   if (!fd) refuse_place(to_text(wanted), errno);
-  const int enabled = 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &enabled, sizeof enabled);
-  if (::bind(fd.get(), place.data(), static_cast<socklen_t>(place.size())) != 0 ||
-      ::listen(fd.get(), SOMAXCONN) != 0) {
-    refuse_place(to_text(wanted), errno);
-  }
   asio::ip::tcp::endpoint bound = place;
   socklen_t size = static_cast<socklen_t>(bound.capacity());
   if (::getsockname(fd.get(), bound.data(), &size) != 0) refuse_place(to_text(wanted), errno);
-  stream_listener listener(std::move(executor), fd.get(), family);
+  stream_listener listener(std::move(executor), fd.get(), place.protocol().family());
   fd.release();
   listener.port_ = bound.port();
   return listener;
@@ -142,17 +123,19 @@ ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor exec
                                                       const std::string& path) {
   const sockaddr_un address = unix_address(path);
   unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  const std::string place = fmt::format("'{}'", path);
+  std::string place = fmt::format("'{}'", path);
+  std::replace(place.begin(), place.end(), '\0', '@');
   if (!fd) refuse_place(place, errno);
   // On Linux, the file that bind creates gets the mode of the socket, so no other user can connect
   // meanwhile.
   if (::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0) refuse_place(place, errno);
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-  int bound = ::bind(fd.get(), generic, sizeof address);
+  const socklen_t size = unix_address_size(path);
+  int bound = ::bind(fd.get(), generic, size);
   if (bound != 0 && errno == EADDRINUSE) {
     const bool is_left = is_left_socket(path, address);
     if (is_left) ::unlink(path.c_str());
-    bound = ::bind(fd.get(), generic, sizeof address);
+    bound = ::bind(fd.get(), generic, size);
   }
   if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
     refuse_place(place, errno, "it is in use, or the file exists");
@@ -165,38 +148,61 @@ ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor exec
   return listener;
 }
 
-/// The user of the process at the other end of a Unix socket.
-inline std::optional<std::uint32_t> peer_user(int fd) {
+/// The process at the other end of a Unix socket.
+inline std::optional<ucred> peer_of(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
-  return peer.uid;
+  return peer;
 }
 
-ELASTIC_DECL task<accepted_stream> stream_listener::accept() {
-  for (;;) {
+ELASTIC_DECL task<bool> stream_listener::ready() {
+  auto [failure] =
+      co_await listening_.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
+  if (failure == asio::error::operation_aborted && listening_.is_open()) {
+    throw asio_system_error(failure);
+  }
+  co_return !failure;
+}
+
+ELASTIC_DECL int stream_listener::accept(std::size_t most,
+                                         const std::function<void(accepted_connection)>& admit) {
+  while (most > 0) {
     unique_fd fd(
         ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (fd) {
-      const int enabled = 1;
-      if (port_ != 0) ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled);
-      accepted_stream accepted;
-      if (family_ == AF_UNIX) accepted.user = peer_user(fd.get());
-      accepted.stream = make_stream(listening_.get_executor(), std::move(fd), family_);
-      co_return accepted;
+    if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
+    if (!fd) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : errno;
+    accepted_connection accepted{
+        asio::generic::stream_protocol::socket(listening_.get_executor())};
+    if (family_ == AF_UNIX) accepted.peer = peer_of(fd.get());
+    asio_error_code failure;
+    accepted.socket.assign(asio::generic::stream_protocol(family_, 0), fd.get(), failure);
+    if (failure) return failure.value();
+    fd.release();
+    --most;
+    admit(std::move(accepted));
+  }
+  return 0;
+}
+
+ELASTIC_DECL task<void> accept_all(stream_listener& listener, accept_terms terms,
+                                   std::function<void(accepted_connection)> admit) {
+  rate_gate gate(terms.most_per_second);
+  for (;;) {
+    const bool is_open = co_await listener.ready();
+    if (!is_open) co_return;
+    std::optional<time_point> rest;
+    std::string problem;
+    try {
+      const int failure = listener.accept(1, admit);
+      if (failure != 0) problem = errno_text(failure);
+      const time_point now = terms.time->now();
+      rest = failure == 0 ? gate.count(now) : now + terms.pause;
+    } catch (const std::exception& thrown) {
+      problem = thrown.what();
     }
-    const int problem = errno;
-    if (problem == EINTR || problem == ECONNABORTED) continue;
-    if (problem != EAGAIN && problem != EWOULDBLOCK) {
-      throw error(errc::connection_failed,
-                  fmt::format("no connection can be accepted: {}", errno_text(problem)));
-    }
-    auto [failure] =
-        co_await listening_.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
-    if (failure == asio::error::operation_aborted && listening_.is_open()) {
-      throw asio_system_error(failure);
-    }
-    if (failure) throw error(errc::connection_failed, "the listener was closed");
+    if (!problem.empty() && terms.report) terms.report(problem);
+    if (rest) co_await terms.time->sleep_until(*rest);
   }
 }
 
@@ -232,18 +238,21 @@ ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path) {
   unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   // Never blocks: a socket with a full queue refuses the connection.
-  if (!fd || ::connect(fd.get(), generic, sizeof address) != 0) {
+  if (!fd || ::connect(fd.get(), generic, unix_address_size(path)) != 0) {
     throw error(errc::connection_failed, fmt::format("'{}': {}", path, errno_text(errno)));
   }
-  const std::optional<std::uint32_t> server = peer_user(fd.get());
-  if (!server || !is_trusted_server(*server, ::geteuid(), path)) {
+  const std::optional<ucred> server = peer_of(fd.get());
+  if (!server || !is_trusted_server(server->uid, ::geteuid(), path)) {
     throw error(errc::invalid_argument,
                 fmt::format("'{}': user {} listens there, not user {} or root: put the socket into "
                             "a folder that is yours alone",
-                            path, server ? std::to_string(*server) : "unknown", ::geteuid()));
+                            path, server ? std::to_string(server->uid) : "unknown", ::geteuid()));
   }
   asio::any_io_executor executor = co_await asio::this_coro::executor;
-  co_return make_stream(std::move(executor), std::move(fd), AF_UNIX);
+  asio::local::stream_protocol::socket socket(std::move(executor));
+  socket.assign(asio::local::stream_protocol(), fd.get());
+  fd.release();
+  co_return std::make_unique<socket_stream>(std::move(socket));
 }
 
 }  // namespace elastic::detail

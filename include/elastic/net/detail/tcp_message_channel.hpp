@@ -18,7 +18,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 
 namespace elastic::detail {
 
@@ -72,8 +71,6 @@ class ELASTIC_EXPORT tcp_message_connector final : public message_connector {
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
 
  private:
-  ELASTIC_DECL static task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket& socket,
-                                                                     asio::ip::tcp::endpoint end);
   ELASTIC_DECL std::shared_ptr<message_channel> converse(asio::ip::tcp::socket socket) const;
 
   endpoint at_;

@@ -7,15 +7,11 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/time.hpp>
-#include <elastic/net/detail/socket_hook.hpp>
+#include <elastic/net/detail/socket_stream.hpp>
 #include <elastic/net/keep_alive.hpp>
 #include <elastic/net/local_address.hpp>
 
-#include <fcntl.h>
-
 #include <chrono>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -135,6 +131,8 @@ ELASTIC_DECL tcp_message_connector::tcp_message_connector(endpoint address, std:
 ELASTIC_DECL std::string tcp_message_connector::name() const { return to_text(at_); }
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::connect() {
+  // A dead host does not answer, and its name may resolve to another address by now.
+  constexpr std::chrono::seconds address_patience{1};
   auto executor = co_await asio::this_coro::executor;
   const auto addresses = co_await resolve_addresses(at_.host);
   if (addresses.empty()) {
@@ -144,37 +142,13 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::conne
   std::string tried;
   for (const auto& address : addresses) {
     const asio::ip::tcp::endpoint end(address, at_.port);
-    auto [failure] = co_await connect_one(socket, end);
+    const asio_error_code failure = co_await connect_one(socket, end, address_patience);
     if (!failure) co_return converse(std::move(socket));
     if (failure == asio::error::operation_aborted) throw asio_system_error(failure);
     tried +=
         fmt::format("{}{}: {}", tried.empty() ? "" : "; ", address.to_string(), failure.message());
   }
   throw error(errc::connection_failed, tried);
-}
-
-// A dead host does not answer, and its name may resolve to another address by now.
-inline constexpr std::chrono::seconds address_patience{1};
-
-inline task<void> keep_failure(task<std::tuple<asio_error_code>> connecting,
-                               asio_error_code& failure) {
-  std::tie(failure) = co_await std::move(connecting);
-}
-
-ELASTIC_DECL task<std::tuple<asio_error_code>> tcp_message_connector::connect_one(
-    asio::ip::tcp::socket& socket, asio::ip::tcp::endpoint end) {
-  asio_error_code failure;
-  socket.close(failure);
-  socket.open(end.protocol(), failure);
-  if (failure) co_return failure;
-  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-  call_socket_hook(socket.native_handle());
-  system_time time;
-  const time_point limit = time.now() + address_patience;
-  task<std::tuple<asio_error_code>> connecting = socket.async_connect(end, as_result);
-  co_await with_deadline(time, limit, keep_failure(std::move(connecting), failure));
-  const bool is_late = failure == asio::error::operation_aborted && time.now() >= limit;
-  co_return is_late ? asio::error::make_error_code(asio::error::timed_out) : failure;
 }
 
 ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(

@@ -14,7 +14,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/task_group.hpp>
-#include <elastic/net/detail/byte_stream.hpp>
+#include <elastic/net/detail/socket_stream.hpp>
 #include <elastic/net/detail/stream_listener.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/status/detail/command_request.hpp>
@@ -109,7 +109,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     });
     if (options_.monitor) options_.monitor->show(options_.journal);
     asio::post(strand_, [self] {
-      if (!self->is_stopping_) self->tasks_.spawn(accept_all(self));
+      if (!self->is_stopping_) self->tasks_.spawn(self->accept_clients());
     });
   }
 
@@ -123,7 +123,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     on_change({});
     listener_.close();
     changed_.set();
-    for (const auto& entry : clients_) entry->stream->close();
+    for (const auto& entry : clients_) entry->stream.close();
   }
 
   static task<void> stop(std::shared_ptr<status_server_core> self) {
@@ -132,7 +132,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     self->listener_.close();
     self->changed_.set();
     for (const auto& entry : self->clients_) {
-      if (!entry->is_busy()) entry->stream->close();
+      if (!entry->is_busy()) entry->stream.close();
     }
     try {
       if (!self->clients_.empty()) {
@@ -164,9 +164,13 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   };
 
   struct client {
-    std::unique_ptr<byte_stream> stream;
+    explicit client(accepted_connection accepted) : stream(std::move(accepted.socket)) {
+      if (accepted.peer) user = accepted.peer->uid;
+    }
+
+    socket_stream stream;
     /// See command_peer.
-    std::optional<std::uint32_t> user = {};
+    std::optional<std::uint32_t> user;
     bool follows_events = false;
     /// It waits for what comes of a command.
     bool awaits_command = false;
@@ -227,44 +231,30 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   // ---- clients ----------------------------------------------------------------------------------
 
-  static task<void> accept_all(self_pointer self) {
-    while (!self->is_stopping_) {
-      bool is_admitted = false;
-      std::string problem;
-      try {
-        accepted_stream accepted = co_await self->listener_.accept();
-        if (self->is_stopping_) co_return;
-        self->admit(std::move(accepted));
-        is_admitted = true;
-      } catch (const std::exception& failure) {
-        pass_cancellation();
-        problem = failure.what();
-      }
-      if (self->is_stopping_) co_return;
-      if (is_admitted) {
-        // The job gets its turn after each of a crowd.
-        co_await asio::post(self->strand_, asio::use_awaitable);
-      } else {
-        self->options_.log.debug("status: {}", problem);
-        time_source& time = *self->options_.time;
-        co_await time.sleep_until(time.now() + limits::status_pause);
-      }
-    }
+  task<void> accept_clients() {
+    accept_terms terms;
+    terms.time = options_.time;
+    terms.pause = limits::status_pause;
+    terms.report = [log = options_.log](const std::string& problem) {
+      log.debug("status: no connection can be accepted: {}", problem);
+    };
+    return accept_all(listener_, std::move(terms),
+                      [self = shared_from_this()](accepted_connection accepted) {
+                        if (!self->is_stopping_) self->admit(std::move(accepted));
+                      });
   }
 
   /// Admits a client. If there is no room, it takes the place of the oldest idle client, if any.
-  void admit(accepted_stream accepted) {
+  void admit(accepted_connection accepted) {
     if (clients_.size() >= limits::status_connections) {
       const auto silent = std::find_if(clients_.begin(), clients_.end(),
                                        [](const auto& entry) { return !entry->is_busy(); });
       if (silent == clients_.end()) return;
-      (*silent)->stream->close();
+      (*silent)->stream.close();
       clients_.erase(silent);
     }
     gone_.reset();
-    const auto made = new_shared<client>();
-    made->stream = std::move(accepted.stream);
-    made->user = accepted.user;
+    const auto made = new_shared<client>(std::move(accepted));
     clients_.push_back(made);
     connected_ = clients_.size();
     tasks_.spawn(serve_to_end(shared_from_this(), made));
@@ -281,7 +271,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       self_pointer core;
       client_pointer gone;
       ~forgetting() {
-        gone->stream->close();
+        gone->stream.close();
         core->forget(gone);
       }
     } guard{self, served};
@@ -315,7 +305,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     for (;;) {
       received.erase(0, parser.feed(received));
       if (parser.current() != http_parser::state::incomplete) co_return;
-      const std::size_t size = co_await served->stream->read_some(asio::buffer(piece));
+      const std::size_t size = co_await served->stream.read_some(asio::buffer(piece));
       if (size == 0) co_return;
       received.append(piece.data(), size);
     }
@@ -456,7 +446,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   static task<void> watch_hang_up(client_pointer served, std::string& received) {
     std::array<char, 4096> piece;
     while (received.size() <= limits::http_request_head_bytes) {
-      const std::size_t size = co_await served->stream->read_some(asio::buffer(piece));
+      const std::size_t size = co_await served->stream.read_some(asio::buffer(piece));
       if (size == 0) co_return;
       received.append(piece.data(), size);
     }
@@ -505,7 +495,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   /// A client that does not read in time is disconnected.
   static task<void> send(self_pointer self, client_pointer client, std::string text) {
     time_source& time = *self->options_.time;
-    task<void> writing = client->stream->write(std::move(text));
+    task<void> writing = client->stream.write(std::move(text));
     const time_point deadline = time.now() + limits::status_request;
     const bool is_in_time = co_await with_deadline(time, deadline, std::move(writing));
     if (!is_in_time) throw error(errc::connection_failed, "it does not read");
@@ -537,7 +527,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   /// Returns when the viewer hangs up or sends anything, which no viewer of this stream should do.
   static task<void> watch_end(client_pointer watched) {
     std::array<char, 64> piece;
-    co_await watched->stream->read_some(asio::buffer(piece));
+    co_await watched->stream.read_some(asio::buffer(piece));
   }
 
   static std::string new_events(const shown_job& job, event_cursor& cursor) {

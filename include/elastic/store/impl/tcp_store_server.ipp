@@ -11,7 +11,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/socket_hook.hpp>
-#include <elastic/net/keep_alive.hpp>
+#include <elastic/net/detail/stream_listener.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/store/detail/store_meter.hpp>
 #include <elastic/store/detail/tcp_store_reactor_connection.hpp>
@@ -35,31 +35,6 @@
 namespace elastic {
 
 namespace detail {
-
-ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& place) {
-  const int fd = ::socket(place.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return -1;
-  const int enabled = 1;
-  const int disabled = 0;
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &enabled, sizeof enabled);
-  // Accepted sockets inherit these options, which saves calls for each of them.
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled);
-  keep_alive(fd);
-  call_socket_hook(fd);
-  if (place.address().is_v6()) {
-    // "::" stands for the whole host, including IPv4; any other address only for itself.
-    const int* only = place.address().is_unspecified() ? &disabled : &enabled;
-    ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, only, sizeof *only);
-  }
-  if (::bind(fd, place.data(), static_cast<socklen_t>(place.size())) == 0 &&
-      ::listen(fd, SOMAXCONN) == 0) {
-    return fd;
-  }
-  const int failure = errno;
-  ::close(fd);
-  errno = failure;
-  return -1;
-}
 
 [[noreturn]] inline void throw_cannot_listen(const elastic::endpoint& address, int failure) {
   const std::string where = to_text(address);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/net/detail/tcp_stream.hpp>
+#include <elastic/net/detail/socket_stream.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
@@ -11,20 +11,31 @@
 
 #include <fcntl.h>
 
+#include <tuple>
 
 #include <fmt/format.h>
 
 namespace elastic::detail {
 
-ELASTIC_DECL task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket& socket,
-                                                            asio::ip::tcp::endpoint end) {
+inline task<void> keep_failure(task<std::tuple<asio_error_code>> connecting,
+                               asio_error_code& failure) {
+  std::tie(failure) = co_await std::move(connecting);
+}
+
+ELASTIC_DECL task<asio_error_code> connect_one(asio::ip::tcp::socket& socket,
+                                               asio::ip::tcp::endpoint end, duration patience) {
   asio_error_code failure;
   socket.close(failure);
   socket.open(end.protocol(), failure);
   if (failure) co_return failure;
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
   call_socket_hook(socket.native_handle());
-  co_return co_await socket.async_connect(end, as_result);
+  system_time time;
+  const time_point limit = deadline_after(time.now(), patience);
+  task<std::tuple<asio_error_code>> connecting = socket.async_connect(end, as_result);
+  co_await with_deadline(time, limit, keep_failure(std::move(connecting), failure));
+  const bool is_late = failure == asio::error::operation_aborted && time.now() >= limit;
+  co_return is_late ? asio::error::make_error_code(asio::error::timed_out) : failure;
 }
 
 ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint server) {
@@ -38,7 +49,7 @@ ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint server) {
   std::string tried;
   for (const auto& address : addresses) {
     const asio::ip::tcp::endpoint end(address, server.port);
-    auto [failure] = co_await connect_one(socket, end);
+    const asio_error_code failure = co_await connect_one(socket, end);
     if (!failure) {
       asio_error_code ignored;
       socket.set_option(asio::ip::tcp::no_delay(true), ignored);
@@ -52,24 +63,24 @@ ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint server) {
   throw error(errc::connection_failed, tried);
 }
 
-ELASTIC_DECL task<std::size_t> tcp_stream::read_some(asio::mutable_buffer buffer) {
+ELASTIC_DECL task<std::size_t> socket_stream::read_some(asio::mutable_buffer buffer) {
   auto [failure, size] = co_await socket_.async_read_some(buffer, as_result);
   if (failure == asio::error::eof) co_return 0;
   throw_if(failure);
   co_return size;
 }
 
-ELASTIC_DECL task<void> tcp_stream::write(std::string bytes) {
+ELASTIC_DECL task<void> socket_stream::write(std::string bytes) {
   auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(bytes), as_result);
   throw_if(failure);
 }
 
-ELASTIC_DECL void tcp_stream::close() {
+ELASTIC_DECL void socket_stream::close() {
   asio_error_code ignored;
   socket_.close(ignored);
 }
 
-ELASTIC_DECL void tcp_stream::throw_if(asio_error_code failure) const {
+ELASTIC_DECL void socket_stream::throw_if(asio_error_code failure) const {
   if (!failure) return;
   if (failure == asio::error::operation_aborted && socket_.is_open()) {
     throw asio_system_error(failure);
