@@ -121,7 +121,7 @@ ELASTIC_DECL task<void> replica_run::pause() {
   }
   const std::string why = "paused " + command.reason;
   log_.warning("the replicas are {}", why);
-  journal_.note(job_event::type::job_paused, why);
+  journal_.record(job_event::type::job_paused, why);
   task<void> stopping = stop_all(usual_stop());
   co_await std::move(stopping);
   ended_.clear();
@@ -139,7 +139,7 @@ ELASTIC_DECL task<void> replica_run::resume() {
   const auto pending = std::exchange(asked_resume_, nullptr);
   const std::string how = "resumed " + pending->command().reason;
   log_.warning("the replicas are {}", how);
-  journal_.note(job_event::type::job_resumed, how);
+  journal_.record(job_event::type::job_resumed, how);
   is_paused_ = false;
   ++start_;
   tasks_ = std::make_unique<task_group>(strand_);
@@ -213,7 +213,7 @@ ELASTIC_DECL task<void> replica_run::open_and_start() {
 }
 
 ELASTIC_DECL task<void> replica_run::start_all() {
-  journal_.note(job_event::type::workers_starting);
+  journal_.record(job_event::type::workers_starting);
   const time_point starting = time_.now();
   rendezvous_round alone;
   alone.round = start_;
@@ -226,7 +226,7 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   std::vector<int> failures;
   for (const std::size_t replica : all) failures.push_back(ledger_.failures(replica));
   group_.on_start([this, alone, ranks, starting] {
-    journal_.note_workers(alone, ranks, std::nullopt, starting);
+    journal_.record_workers(alone, ranks, std::nullopt, starting);
   });
   task<void> begin = start_ == 0 ? group_.start(alone, ranks, run_id_, 0)
                                  : group_.start_replicas(alone, ranks, run_id_, failures);
@@ -260,7 +260,7 @@ ELASTIC_DECL void replica_run::judge(std::size_t replica) {
   const std::string hung = entry.hung.empty() ? "" : ", hung: " + entry.hung;
   log_.warning("{} replica {} (pid {}) ended: {}{}; {}", spec_.role, replica, entry.pid,
                status.text(), hung, next.reason);
-  journal_.note_decision(next, ledger_.failures(), next.restart);
+  journal_.record_decision(next, ledger_.failures(), next.restart);
   const std::string cause = fmt::format("replica {} ended: {}{}", replica, status.text(), hung);
   if (next.restart) {
     run_beside(

@@ -41,7 +41,7 @@ ELASTIC_DECL epoch_record::entry epoch_record::take(const epoch_agreement& agree
   }
   if (!agreement.keeps_survivors && !is_first) {
     log_.warning("all workers of the job restart: {}", agreement.reason);
-    journal_.note(job_event::type::replacement_abandoned, agreement.reason);
+    journal_.record(job_event::type::replacement_abandoned, agreement.reason);
   }
   round.group_rank = agreement.place;
   last_ = node_epoch();
@@ -77,7 +77,7 @@ ELASTIC_DECL void epoch_record::report_replacement(agent_part::started_workers& 
     start.replaced.push_back(each.identity.rank);
     replacements_.add(each.identity.rank);
   }
-  if (change_) journal_.note_replacement(*change_, start, ended);
+  if (change_) journal_.record_replacement(*change_, start, ended);
   telemetry_.record_replacement(start.replaced.size(), time_.now() - ended);
 }
 
@@ -100,10 +100,10 @@ ELASTIC_DECL void epoch_record::note_step(std::int64_t step) {
   }
   if (!behind_since_) return;
   if (step < furthest_.value_or(step)) {
-    if (is_first) journal_.note_rollback(step);
+    if (is_first) journal_.record_rollback(step);
     return;
   }
-  journal_.note_step(step, *std::exchange(behind_since_, std::nullopt));
+  journal_.record_step(step, *std::exchange(behind_since_, std::nullopt));
 }
 
 }  // namespace elastic::detail

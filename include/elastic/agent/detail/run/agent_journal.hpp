@@ -49,54 +49,54 @@ class agent_journal {
 
   // ---- the run ----------------------------------------------------------------------------------
 
-  /// Notes an event that has only a kind and a reason.
-  ELASTIC_DECL void note(job_event::type kind, std::string reason = {});
+  /// Records an event that has only a kind and a reason.
+  ELASTIC_DECL void record(job_event::type kind, std::string reason = {});
 
-  ELASTIC_DECL void note_start(std::string run_id, std::string backend);
-  ELASTIC_DECL void note_end(worker_state state, std::string reason, time_point began);
-  ELASTIC_DECL void note_stop_request(std::string reason, int signal);
-  /// Notes that workers have not come to `init_process_group`.
-  ELASTIC_DECL void note_missing(std::string sentence);
-  ELASTIC_DECL void note_fault(const worker_group::worker& victim, int signal, std::string reason);
+  ELASTIC_DECL void record_start(std::string run_id, std::string backend);
+  ELASTIC_DECL void record_end(worker_state state, std::string reason, time_point began);
+  ELASTIC_DECL void record_stop_request(std::string reason, int signal);
+  /// Records that workers have not come to `init_process_group`.
+  ELASTIC_DECL void record_missing(std::string sentence);
+  ELASTIC_DECL void record_fault(const worker_group::worker& victim, int signal,
+                                 std::string reason);
 
   // ---- attempts ---------------------------------------------------------------------------------
 
-  ELASTIC_DECL void note_round(const rendezvous_round& round, const assigned_ranks& ranks,
-                               time_point began);
-  /// @param starts  how the workers were started; empty: not counted
-  ELASTIC_DECL void note_workers(const rendezvous_round& round, const assigned_ranks& ranks,
-                                 const std::optional<run_result::worker_starts>& starts,
+  ELASTIC_DECL void record_round(const rendezvous_round& round, const assigned_ranks& ranks,
                                  time_point began);
+  /// @param starts  how the workers were started; empty: not counted
+  ELASTIC_DECL void record_workers(const rendezvous_round& round, const assigned_ranks& ranks,
+                                   const std::optional<run_result::worker_starts>& starts,
+                                   time_point began);
   /// @param stepped  when the workers last reported another step in this epoch; empty: never
-  ELASTIC_DECL void note_round_end(const rendezvous_change& change, int failures,
-                                   std::optional<time_point> stepped);
+  ELASTIC_DECL void record_round_end(const rendezvous_change& change, int failures,
+                                     std::optional<time_point> stepped);
 
-  /// Notes that workers of the last round continue in this one.
+  /// Records that workers of the last round continue in this one.
   /// @param change  what ended the last round
   /// @param start   how many workers of this node stayed, and which ranks were replaced
   /// @param ended   when this node learned of the end
-  ELASTIC_DECL void note_replacement(const rendezvous_change& change,
-                                     const agent_part::started_workers& start,
-                                     time_point ended);
-  /// Notes that the workers have reported their first step of an epoch, which an earlier worker of
-  /// this node had reported before.
-  ELASTIC_DECL void note_rollback(std::int64_t step);
-  /// Notes that the workers have reached the furthest step of any earlier worker of this node.
-  ELASTIC_DECL void note_step(std::int64_t step, time_point since);
+  ELASTIC_DECL void record_replacement(const rendezvous_change& change,
+                                       const agent_part::started_workers& start, time_point ended);
+  /// Records that the workers have reported their first step of an epoch, which an earlier worker
+  /// of this node had reported before.
+  ELASTIC_DECL void record_rollback(std::int64_t step);
+  /// Records that the workers have reached the furthest step of any earlier worker of this node.
+  ELASTIC_DECL void record_step(std::int64_t step, time_point since);
 
-  /// Notes how the workers of a round ended, once for each round.
-  ELASTIC_DECL void note_verdict();
+  /// Records how the workers of a round ended, once for each round.
+  ELASTIC_DECL void record_verdict();
   /// @param replaces  the other workers keep their processes, as far as this node knows
-  ELASTIC_DECL void note_decision(const restart_ledger::decision& decision, int failures,
-                                  bool replaces);
-  /// Notes what was left by the worker whose failure ended the attempt, if it ran on this node.
-  ELASTIC_DECL void note_cause();
+  ELASTIC_DECL void record_decision(const restart_ledger::decision& decision, int failures,
+                                    bool replaces);
+  /// Records what was left by the worker whose failure ended the attempt, if it ran on this node.
+  ELASTIC_DECL void record_cause();
 
-  ELASTIC_DECL void note_checkpoint(const worker_channels::checkpoint_outcome& outcome,
-                                    time_point began);
-  ELASTIC_DECL void note_exit_barrier(std::string state, std::string reason, time_point began);
+  ELASTIC_DECL void record_checkpoint(const worker_channels::checkpoint_outcome& outcome,
+                                      time_point began);
+  ELASTIC_DECL void record_exit_barrier(std::string state, std::string reason, time_point began);
 
-  /// Awaits `stopping`, which stops the workers, and notes how long it takes; notes nothing if no
+  /// Awaits `stopping`, which stops the workers, and records how long it takes; nothing if no
   /// worker runs. Errors and cancellation: those of `stopping`.
   ELASTIC_DECL task<void> time_stop(stop_plan plan, task<void> stopping);
 

@@ -55,21 +55,21 @@ ELASTIC_DECL double agent_journal::seconds_since(time_point then) const {
 
 // ---- the run ------------------------------------------------------------------------------------
 
-ELASTIC_DECL void agent_journal::note(job_event::type kind, std::string reason) {
+ELASTIC_DECL void agent_journal::record(job_event::type kind, std::string reason) {
   if (kind == job_event::type::workers_starting) is_stopped_ = false;
   job_event event = about(kind);
   event.reason = std::move(reason);
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_missing(std::string sentence) {
+ELASTIC_DECL void agent_journal::record_missing(std::string sentence) {
   job_event event = about(job_event::type::notice_given);
   event.state = "missing";
   event.reason = std::move(sentence);
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string backend) {
+ELASTIC_DECL void agent_journal::record_start(std::string run_id, std::string backend) {
   job_event event = about(job_event::type::agent_started);
   event.run_id = std::move(run_id);
   event.backend = std::move(backend);
@@ -82,8 +82,8 @@ ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string back
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_end(worker_state state, std::string reason,
-                                          time_point began) {
+ELASTIC_DECL void agent_journal::record_end(worker_state state, std::string reason,
+                                            time_point began) {
   job_event event = about(job_event::type::agent_ended);
   event.state = journal_name(state);
   event.reason = std::move(reason);
@@ -91,15 +91,15 @@ ELASTIC_DECL void agent_journal::note_end(worker_state state, std::string reason
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_stop_request(std::string reason, int signal) {
+ELASTIC_DECL void agent_journal::record_stop_request(std::string reason, int signal) {
   job_event event = about(job_event::type::stop_requested);
   event.reason = std::move(reason);
   event.signal = signal;
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_fault(const worker_group::worker& victim, int signal,
-                                            std::string reason) {
+ELASTIC_DECL void agent_journal::record_fault(const worker_group::worker& victim, int signal,
+                                              std::string reason) {
   job_event event = about(job_event::type::fault_injected);
   event.rank = victim.identity.rank;
   event.local_rank = victim.identity.local_rank;
@@ -125,12 +125,12 @@ ELASTIC_DECL job_event agent_journal::about_ranks(job_event::type kind,
   return event;
 }
 
-ELASTIC_DECL void agent_journal::note_round(const rendezvous_round& round,
-                                            const assigned_ranks& ranks, time_point began) {
+ELASTIC_DECL void agent_journal::record_round(const rendezvous_round& round,
+                                              const assigned_ranks& ranks, time_point began) {
   journal_.record(about_ranks(job_event::type::round_joined, round, ranks, began));
 }
 
-ELASTIC_DECL void agent_journal::note_workers(
+ELASTIC_DECL void agent_journal::record_workers(
     const rendezvous_round& round, const assigned_ranks& ranks,
     const std::optional<run_result::worker_starts>& starts, time_point began) {
   job_event event = about_ranks(job_event::type::workers_started, round, ranks, began);
@@ -142,8 +142,8 @@ ELASTIC_DECL void agent_journal::note_workers(
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change, int failures,
-                                                std::optional<time_point> stepped) {
+ELASTIC_DECL void agent_journal::record_round_end(const rendezvous_change& change, int failures,
+                                                  std::optional<time_point> stepped) {
   job_event event = about(job_event::type::round_ended);
   event.state = journal_name(change);
   event.reason = change.reason;
@@ -154,9 +154,9 @@ ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change,
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& change,
-                                                  const agent_part::started_workers& start,
-                                                  time_point ended) {
+ELASTIC_DECL void agent_journal::record_replacement(const rendezvous_change& change,
+                                                    const agent_part::started_workers& start,
+                                                    time_point ended) {
   job_event event = about(job_event::type::ranks_replaced);
   event.state = journal_name(change);
   event.reason = change.reason;
@@ -167,20 +167,20 @@ ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& chang
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_rollback(std::int64_t step) {
+ELASTIC_DECL void agent_journal::record_rollback(std::int64_t step) {
   job_event event = about(job_event::type::rollback_started);
   event.step = step;
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_step(std::int64_t step, time_point since) {
+ELASTIC_DECL void agent_journal::record_step(std::int64_t step, time_point since) {
   job_event event = about(job_event::type::step_reached);
   event.step = step;
   event.seconds = seconds_since(since);
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_verdict() {
+ELASTIC_DECL void agent_journal::record_verdict() {
   if (!round_ || is_judged_) return;
   const worker_state state = group_.state();
   if (state == worker_state::healthy || state == worker_state::init) return;
@@ -193,8 +193,8 @@ ELASTIC_DECL void agent_journal::note_verdict() {
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_decision(const restart_ledger::decision& decision,
-                                               int failures, bool replaces) {
+ELASTIC_DECL void agent_journal::record_decision(const restart_ledger::decision& decision,
+                                                 int failures, bool replaces) {
   job_event event =
       about(decision.restart ? job_event::type::restart_decided : job_event::type::failure_decided);
   event.reason = decision.reason;
@@ -205,7 +205,7 @@ ELASTIC_DECL void agent_journal::note_decision(const restart_ledger::decision& d
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_cause() {
+ELASTIC_DECL void agent_journal::record_cause() {
   const std::optional<run_result::failure> failure = group_.first_failure();
   if (!failure) return;
   job_event event = about(job_event::type::failure_described);
@@ -223,8 +223,8 @@ ELASTIC_DECL void agent_journal::note_cause() {
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_checkpoint(const worker_channels::checkpoint_outcome& outcome,
-                                                 time_point began) {
+ELASTIC_DECL void agent_journal::record_checkpoint(
+    const worker_channels::checkpoint_outcome& outcome, time_point began) {
   job_event event = about(job_event::type::checkpoint_ended);
   event.reason = outcome.asked == 0 ? "no worker accepts requests for a checkpoint"
                                     : fmt::format("of {} workers", outcome.asked);
@@ -233,8 +233,8 @@ ELASTIC_DECL void agent_journal::note_checkpoint(const worker_channels::checkpoi
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_exit_barrier(std::string state, std::string reason,
-                                                   time_point began) {
+ELASTIC_DECL void agent_journal::record_exit_barrier(std::string state, std::string reason,
+                                                     time_point began) {
   job_event event = about(job_event::type::exit_barrier_ended);
   event.state = std::move(state);
   event.reason = std::move(reason);

@@ -207,7 +207,7 @@ ELASTIC_DECL task<run_result> agent_run::run_attempts() {
   co_await begin_attempt();
   emit_early_outcome();
   for (;;) {
-    journal_.note_verdict();
+    journal_.record_verdict();
     const agent_view view = look();
     const agent_step step = next_step(view);
     log_.debug("next step of the agent: {}", step.reason);
@@ -244,7 +244,7 @@ ELASTIC_DECL task<void> agent_run::kill_at_fence() {
     if (started_.is_set()) continue;
     if (group_.running() > 0 && !kept_workers().are_apart()) {
       log_.error("killing the workers: other nodes may continue without this one");
-      journal_.note(job_event::type::fence_reached, "other nodes may continue without this one");
+      journal_.record(job_event::type::fence_reached, "other nodes may continue without this one");
     }
     // Workers that have left their epoch disturb no other node.
     if (!kept_workers().are_apart()) group_.kill();
@@ -326,7 +326,7 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   if (fenced_.is_set()) co_return co_await note_change();
   const rendezvous_round round = attempt_->round;
   const time_point starting = time_.now();
-  journal_.note(job_event::type::workers_starting);
+  journal_.record(job_event::type::workers_starting);
   if (attempt_->epoch.keeps_survivors) {
     parts_->begin_replacement(round);
   } else {
@@ -334,7 +334,7 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   }
   group_.on_start([this, round, ranks = *ranks, starting] {
     const std::optional<run_result::worker_starts> starts = parts_->starts();
-    journal_.note_workers(round, ranks, starts, starting);
+    journal_.record_workers(round, ranks, starts, starting);
     if (starts) starts_.add(*starts);
   });
   const bool all_run = co_await start_before_fence(round, *ranks);
@@ -362,7 +362,7 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
 ELASTIC_DECL task<void> agent_run::meet(std::optional<assigned_ranks>& ranks) {
   if (group_.workers().empty()) co_await wait_for_parts(parts_->join_delay());
   const time_point began = time_.now();
-  journal_.note(job_event::type::rendezvous_started);
+  journal_.record(job_event::type::rendezvous_started);
   std::optional<std::optional<assigned_ranks>> joined;
   task<void> joining = keep_result(join_round(), joined);
   if (waiting_hint_.empty()) {
@@ -376,7 +376,7 @@ ELASTIC_DECL task<void> agent_run::meet(std::optional<assigned_ranks>& ranks) {
   restarts_ = ledger_.failures();
   journal_.begin_attempt(restarts_);
   pause_.forget();
-  journal_.note_round(attempt_->round, *ranks, began);
+  journal_.record_round(attempt_->round, *ranks, began);
 }
 
 /// Starts the workers. Result: false if the other nodes may meanwhile continue without this one;
@@ -582,7 +582,7 @@ ELASTIC_DECL task<void> agent_run::report_missing() {
     task<std::string> reporting =
         report_arrivals(services_.time, log_, std::move(source), master.port);
     const std::string missing = co_await std::move(reporting);
-    if (!missing.empty()) journal_.note_missing(missing);
+    if (!missing.empty()) journal_.record_missing(missing);
   }
   co_await group_.wait_for_outcome();
 }
@@ -617,7 +617,7 @@ ELASTIC_DECL void agent_run::take_change(rendezvous_change change) {
   ledger_.reached(group_.reports().furthest_step);
   ledger_.count(change.restarts, time_.now());
   note_missing_steps();
-  journal_.note_round_end(change, ledger_.failures(), epochs_.stepped());
+  journal_.record_round_end(change, ledger_.failures(), epochs_.stepped());
   if (change.is_pause) pause_.note(change.reason);
   attempt_->change = std::move(change);
 }
@@ -660,7 +660,7 @@ ELASTIC_DECL task<void> agent_run::wait_for_others() {
 ELASTIC_DECL task<void> agent_run::wait_at_exit_barrier() {
   const time_point began = time_.now();
   const time_point deadline = deadline_after(began, spec_.exit_barrier_timeout);
-  journal_.note(job_event::type::exit_barrier_started);
+  journal_.record(job_event::type::exit_barrier_started);
   bool has_passed = false;
   is_at_exit_barrier_ = true;
   try {
@@ -674,14 +674,14 @@ ELASTIC_DECL task<void> agent_run::wait_at_exit_barrier() {
     if (!has_passed) {
       log_.warning("cannot wait for the other agents at the end: {}", failure.what());
       is_at_exit_barrier_ = false;
-      journal_.note_exit_barrier("failed", failure.what(), began);
+      journal_.record_exit_barrier("failed", failure.what(), began);
       co_return;
     }
   }
   is_at_exit_barrier_ = false;
   std::string how = attempt_->change || stop_.is_requested() ? "changed" : "timed_out";
   if (has_passed) how = "passed";
-  journal_.note_exit_barrier(std::move(how), "", began);
+  journal_.record_exit_barrier(std::move(how), "", began);
   if (has_passed) {
     job_end_ = rendezvous_handler::job_end::succeeded;
     attempt_->change.reset();
@@ -719,7 +719,7 @@ ELASTIC_DECL std::string agent_run::first_failure() const {
 /// Notes what was left by the worker whose failure ended the attempt.
 ELASTIC_DECL void agent_run::note_cause() {
   const rendezvous_change* const change = round_end();
-  if (!change || !change->on_other_node) journal_.note_cause();
+  if (!change || !change->on_other_node) journal_.record_cause();
 }
 
 ELASTIC_DECL void agent_run::log_change(const restart_ledger::decision& decision) {
@@ -729,7 +729,7 @@ ELASTIC_DECL void agent_run::log_change(const restart_ledger::decision& decision
     return entry->stopped_by_agent && entry->hung.empty();
   });
   const bool replaces = may_replace(decision, failed.size());
-  journal_.note_decision(decision, ledger_.failures(), replaces);
+  journal_.record_decision(decision, ledger_.failures(), replaces);
   if (replaces) {
     return log_.warning("{}", replacement_line(failed, attempt_->change->reason, decision.reason));
   }

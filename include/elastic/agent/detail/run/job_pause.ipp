@@ -45,7 +45,7 @@ ELASTIC_DECL void job_pause::resume(pending_command& pending) {
   reason_.reset();
   const std::string how = "resumed " + pending.command().reason;
   log_.warning("the job is {}", how);
-  journal_.note(job_event::type::job_resumed, how);
+  journal_.record(job_event::type::job_resumed, how);
   pending_.reset();
   pending.settle(true, "the job resumes: its nodes meet");
 }
@@ -53,7 +53,7 @@ ELASTIC_DECL void job_pause::resume(pending_command& pending) {
 ELASTIC_DECL void job_pause::note(std::string why) {
   if (reason_) return;
   log_.warning("the job is {}", why);
-  journal_.note(job_event::type::job_paused, why);
+  journal_.record(job_event::type::job_paused, why);
   reason_ = std::move(why);
 }
 

@@ -86,7 +86,7 @@ ELASTIC_DECL worker_run::worker_run(agent_part::context context, worker_spec spe
 ELASTIC_DECL task<run_result> worker_run::run_to_end() {
   agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
   const time_point began = time_.now();
-  journal_.note_start(run_id_, backend_);
+  journal_.record_start(run_id_, backend_);
   std::optional<run_result> result;
   std::string breakdown = "unknown error";
   std::exception_ptr failure;
@@ -99,7 +99,7 @@ ELASTIC_DECL task<run_result> worker_run::run_to_end() {
   } catch (...) {
     failure = std::current_exception();
   }
-  journal_.note_end(result ? result->state : worker_state::failed,
+  journal_.record_end(result ? result->state : worker_state::failed,
                     result ? result->reason : breakdown, began);
   task<void> leaving = files_.leave(result ? &*result : nullptr);
   co_await std::move(leaving);
@@ -132,7 +132,7 @@ ELASTIC_DECL void worker_run::take(const rank_signal_request& request) {
     }
     text = fmt::format("{}: {}", request.reason, text);
     log_.warning("{}", text);
-    if (!entry.end) journal_.note_fault(entry, request.number, text);
+    if (!entry.end) journal_.record_fault(entry, request.number, text);
   }
 }
 
@@ -149,7 +149,7 @@ ELASTIC_DECL void worker_run::take(const stop_request& request) {
   const std::string text = fmt::format("{}: {}", reason, effect_of(request, kills));
   request.is_planned ? log_.info("{}", text) : log_.warning("{}", text);
   stop_.take(request);
-  journal_.note_stop_request(reason, kills ? SIGKILL : request.signal);
+  journal_.record_stop_request(reason, kills ? SIGKILL : request.signal);
   kills ? group_.kill() : group_.end_hooks();
   on_stop(request, kills);
 }

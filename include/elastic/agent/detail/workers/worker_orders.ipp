@@ -96,7 +96,7 @@ ELASTIC_DECL task<job_command::outcome> worker_orders::save(duration timeout) {
   const saving_mark mark(is_saving_);
   const worker_channels::checkpoint_outcome outcome = co_await group_.checkpoint(timeout);
   const duration elapsed = time_.now() - began;
-  journal_.note_checkpoint(outcome, began);
+  journal_.record_checkpoint(outcome, began);
   job_command::outcome answer;
   if (outcome.asked == 0) {
     answer.text = "no worker accepts requests for a checkpoint";
