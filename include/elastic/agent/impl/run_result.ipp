@@ -48,15 +48,15 @@ ELASTIC_DECL const std::string& run_result::return_value_of(int rank) const {
 }
 
 /// The number of reasons is limited: some come from standbys, which may send a new one each time.
-ELASTIC_DECL void run_result::worker_starts::add_cold(const std::string& reason,
+ELASTIC_DECL void run_result::worker_starts::add_cold(const std::string& cause,
                                                       std::size_t count) {
-  const bool has_room = cold.size() + 1 < most_reasons || cold.count(reason) != 0;
-  cold[has_room ? reason : "of other reasons"] += count;
+  const bool has_room = cold.size() + 1 < most_reasons || cold.count(cause) != 0;
+  cold[has_room ? cause : "of other reasons"] += count;
 }
 
 ELASTIC_DECL void run_result::worker_starts::add(const worker_starts& more) {
   warm += more.warm;
-  for (const auto& [reason, count] : more.cold) add_cold(reason, count);
+  for (const auto& [cause, count] : more.cold) add_cold(cause, count);
 }
 
 ELASTIC_DECL std::size_t run_result::worker_starts::all_cold() const {
@@ -66,8 +66,8 @@ ELASTIC_DECL std::size_t run_result::worker_starts::all_cold() const {
 
 ELASTIC_DECL std::string run_result::worker_starts::text() const {
   std::string text = warm > 0 ? fmt::format("{} warm", warm) : std::string();
-  for (const auto& [reason, count] : cold) {
-    text += fmt::format("{}{} cold, because {}", text.empty() ? "" : "; ", count, reason);
+  for (const auto& [cause, count] : cold) {
+    text += fmt::format("{}{} cold, because {}", text.empty() ? "" : "; ", count, cause);
   }
   return text;
 }

@@ -49,7 +49,7 @@ class vault_part final : public agent_part {
   };
 
   ELASTIC_DECL std::optional<int> owner_of(pid_t pid) const;
-  ELASTIC_DECL task<vault_answer> carry_out(int local_rank, vault_request request);
+  ELASTIC_DECL task<vault_answer> serve(int local_rank, vault_request request);
   ELASTIC_DECL task<vault_answer> begin(int local_rank, std::uint64_t bytes);
   ELASTIC_DECL vault_answer find(std::int64_t rank);
   ELASTIC_DECL void note_commit(int local_rank, std::size_t slot);

@@ -22,7 +22,7 @@ ELASTIC_DECL vault_part::vault_part(std::uint64_t limit, agent_part::context age
       channel_(context_.strand,
                {[this](pid_t pid) { return owner_of(pid); },
                 [this](int local_rank, vault_request request) {
-                  return carry_out(local_rank, std::move(request));
+                  return serve(local_rank, std::move(request));
                 },
                 context_.log, context_.time,
                 static_cast<std::size_t>(context_.local_world_size) * limits::vault_connections}),
@@ -92,7 +92,7 @@ ELASTIC_DECL std::optional<int> vault_part::owner_of(pid_t pid) const {
   return {};
 }
 
-ELASTIC_DECL task<vault_answer> vault_part::carry_out(int local_rank, vault_request request) {
+ELASTIC_DECL task<vault_answer> vault_part::serve(int local_rank, vault_request request) {
   namespace requests = vault_requests;
   if (const auto* const begun = std::get_if<requests::begin>(&request)) {
     task<vault_answer> beginning = begin(local_rank, begun->bytes);
