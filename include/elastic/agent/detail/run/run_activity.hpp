@@ -185,6 +185,7 @@ inline void run_activity::take(const job_event& event, time_point now) {
   using type = job_event::type;
   // The journal may have records of an earlier run.
   if (event.kind == type::agent_started) *this = run_activity();
+  round = event.round.value_or(round);
   max_restarts = event.max_restarts.value_or(max_restarts);
   for (const auto& [kind, begun] : run_steps) {
     if (kind != event.kind) continue;
@@ -236,7 +237,6 @@ inline void run_activity::begin(std::string_view next_step, time_point now) {
 }
 
 inline void run_activity::join_round(const job_event& event) {
-  round = event.round.value_or(round);
   group_rank = event.group_rank.value_or(0);
   group_world_size = event.group_world_size.value_or(0);
   world_size = event.world_size.value_or(0);
