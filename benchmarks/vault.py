@@ -30,6 +30,7 @@ def parse_arguments():
     parser.add_argument("--mebibytes", default=1024, type=int)
     parser.add_argument("--tensors", default=0, type=int)
     parser.add_argument("--pairs", default=10, type=int)
+    parser.add_argument("--no-checksum", action="store_true")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -44,6 +45,7 @@ class Buffer:
     """A state of one buffer, and a place for its copy."""
 
     def __init__(self, arguments):
+        self.checksum = not arguments.no_checksum
         pattern = bytes(range(256)) * 4096
         self.bytes = bytearray(pattern * arguments.mebibytes)
         self.place = bytearray(len(self.bytes))
@@ -53,7 +55,7 @@ class Buffer:
 
     def commit(self):
         from elasticrun import vault
-        assert vault.commit({"state": self.bytes}, 1)
+        assert vault.commit({"state": self.bytes}, 1, self.checksum)
 
     def restore(self):
         from elasticrun import vault
@@ -66,6 +68,7 @@ class Tensors:
     def __init__(self, arguments):
         import torch
         torch.set_num_threads(1)
+        self.checksum = not arguments.no_checksum
         self.state = {str(number): torch.rand(16) for number in range(arguments.tensors)}
         self.place = {name: torch.zeros(16) for name in self.state}
 
@@ -75,7 +78,7 @@ class Tensors:
 
     def commit(self):
         from elasticrun import vault
-        assert vault.save(self.state, 1)
+        assert vault.save(self.state, 1, self.checksum)
 
     def restore(self):
         from elasticrun import vault
@@ -111,6 +114,8 @@ def main():
                    "--log-dir", folder, "--vault-limit", f"{limit}M", __file__, "--worker",
                    "--mebibytes", str(arguments.mebibytes), "--tensors", str(arguments.tensors),
                    "--pairs", str(arguments.pairs)]
+        if arguments.no_checksum:
+            command.append("--no-checksum")
         environment = dict(os.environ, PYTHON_EXEC=arguments.python,
                            PYTHONPATH=str(ROOT / "python"))
         sys.exit(subprocess.run(list(map(str, command)), env=environment).returncode)

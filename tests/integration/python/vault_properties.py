@@ -20,7 +20,7 @@ from elasticrun import vault
 SIZE = 1 << 16
 
 
-def slot_of(value, step=7):
+def slot_of(value, step=7, checksum=True):
     """A slot as an agent would give it, with a commit."""
     file = os.memfd_create("slot")
     os.ftruncate(file, SIZE)
@@ -31,7 +31,7 @@ def slot_of(value, step=7):
     with mmap.mmap(file, SIZE) as memory:
         vault._Vault("@none")._write(
             {"epoch": 1, "generation": 2, "rank": 0, "world_size": 1}, memory, manifest,
-            data_bytes, step)
+            data_bytes, step, checksum)
     return file
 
 
@@ -72,6 +72,16 @@ def check_round_trip():
     assert again["nested"]["list"] == [1, [2, "x"]] and again["nested"]["flag"] is True
     assert again["long"] == state["long"]
     assert restored(file, {})["w"] == state["w"], "what the state lacks is added"
+
+
+def check_without_checksum():
+    state = {"w": bytearray(b"abc" * 1000), "step": 5}
+    file = slot_of(state, checksum=False)
+    assert restored(file, {"w": bytearray(3000), "step": 0}) == state
+    os.pwrite(file, b"X", 4096)
+    assert restored(file, {"w": bytearray(3000)})["w"][:3] == b"Xbc"
+    os.pwrite(file, b"X", 100)
+    assert "another checksum" in refusal(restored, file, {})
 
 
 def check_mismatch():
@@ -162,6 +172,24 @@ def check_headers():
         head[place:place + 1] = value
         head[-4:] = struct.pack("<I", zlib.crc32(head[:-4]))
         refusal(vault._unpack, bytes(head), 4116)
+
+
+def check_growth():
+    """A manifest that has grown beyond what was reserved is not written, and the next one fits."""
+    worker = vault._Vault("@none")
+    buffers = []
+    tree = vault._take({"w": bytearray(8), "text": ""}, "", buffers)
+    room = worker._manifest_room(vault._Manifest(tree, buffers))
+    place = {"epoch": 1, "generation": 2, "rank": 0, "world_size": 1}
+    grown = vault._Manifest({"d": [["w", {"b": 0}], ["text", {"v": "x" * 9000}]]}, buffers)
+    with mmap.mmap(-1, 4096 + 8 + room) as memory:
+        try:
+            worker._write(place, memory, grown, vault._place(buffers), 7)
+        except vault._Refused as reason:
+            assert "the manifest has grown" in str(reason)
+        else:
+            raise AssertionError("it is written")
+    assert worker._manifest_room(grown) > 9000
 
 
 def check_without_agent():
@@ -272,9 +300,11 @@ elif sys.argv[1:] == ["dcp"]:
     check_storage()
 else:
     check_round_trip()
+    check_without_checksum()
     check_mismatch()
     check_manifests()
     check_headers()
+    check_growth()
     check_damages()
     check_without_agent()
 print("passed")
