@@ -14,10 +14,16 @@
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
+#include <support/run_program.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -34,8 +40,9 @@ using test::manual_time;
 /// Two workers of a node, of which nothing is ever seen but what a test says.
 class stage {
  public:
-  stage(manual_time& time, asio::any_io_executor executor)
-      : context_(context_at(time, std::move(executor))),
+  stage(manual_time& time, asio::any_io_executor executor, std::string error_file = {})
+      : error_file_(std::move(error_file)),
+        context_(context_at(time, std::move(executor))),
         watch_(terms(), context_, nullptr, [this](worker_look asked, wall_time) {
           ++looks_;
           return as_asked(std::move(asked));
@@ -62,9 +69,10 @@ class stage {
     context.time = time.share();
     context.log = logger(log_, log_level::warning);
     context.journal = std::make_shared<job_journal>(job_journal::options{"node3", time.share()});
-    context.workers = [] {
+    context.workers = [this] {
       std::vector<agent_part::attempt_worker> workers(2);
       workers[1].rank = workers[1].local_rank = 1;
+      workers[1].error_file = error_file_;
       for (agent_part::attempt_worker& each : workers) each.pid = 100 + each.rank;
       return workers;
     };
@@ -74,6 +82,8 @@ class stage {
 
   std::shared_ptr<test::log_recorder> log_ = std::make_shared<test::log_recorder>();
   int looks_ = 0;
+  /// That of rank 1.
+  std::string error_file_;
   agent_part::context context_;
   notice_watch watch_;
 };
@@ -96,6 +106,32 @@ TIME_TEST("notice watch: takes no look before the first sign", "[diagnosis]") {
   stage node(time, co_await asio::this_coro::executor);
   co_await race(node.watch().run(), time.sleep_until(time.now() + 24h));
   CHECK(node.looks() == 0);
+}
+
+/// How many instances of inotify this process has.
+std::ptrdiff_t count_watches() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::count_if(begin(all), end(all), [](const auto& entry) {
+    std::error_code gone;
+    return std::filesystem::read_symlink(entry.path(), gone).string().ends_with("inotify");
+  });
+}
+
+TIME_TEST("notice watch: asks the kernel for error files when workers have run for 2 s",
+          "[diagnosis]") {
+  const test::temporary_directory folder;
+  stage node(time, co_await asio::this_coro::executor, folder / "error.json");
+  const std::ptrdiff_t before = count_watches();
+  co_await race(node.watch().run(), time.sleep_until(time.now() + 1900ms));
+  CHECK(count_watches() == before);
+  // A file that was written before is seen, too.
+  std::ofstream(folder / "error.json") << "{}";
+  co_await race(node.watch().run(), time.sleep_until(time.now() + 3s));
+  CHECK(node.looks() > 0);
+  CHECK(count_watches() == before + 1);
+  // The next attempt asks the same one.
+  co_await race(node.watch().run(), time.sleep_until(time.now() + 3s));
+  CHECK(count_watches() == before + 1);
 }
 
 task<void> end_elsewhere(stage& node, std::shared_ptr<time_source> time) {

@@ -130,6 +130,7 @@ CO_TEST("error file watch: it reports a file that is written, or moved to its na
   error_folder first;
   error_folder second;
   detail::error_file_watch watch(co_await asio::this_coro::executor);
+  REQUIRE(watch.open());
   watch.add(3, first.file);
   watch.add(4, second.file);
   watch.add(5, "/no/such/folder/error.json");
@@ -142,6 +143,22 @@ CO_TEST("error file watch: it reports a file that is written, or moved to its na
   first.write(record);
   written = co_await watch.written();
   CHECK(written == std::vector<int>{3});
+}
+
+CO_TEST("error file watch: the files of the next attempt take the place of earlier ones",
+        "[diagnosis]") {
+  error_folder first;
+  error_folder second;
+  detail::error_file_watch watch(co_await asio::this_coro::executor);
+  REQUIRE(watch.open());
+  watch.add(3, first.file);
+  watch.clear();
+  REQUIRE(watch.open());
+  watch.add(4, second.file);
+  first.write(record);
+  second.write(record);
+  const std::vector<int> written = co_await watch.written();
+  CHECK(written == std::vector<int>{4});
 }
 
 // ---- processes ----------------------------------------------------------------------------------

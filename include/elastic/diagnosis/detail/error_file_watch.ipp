@@ -19,13 +19,20 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL error_file_watch::error_file_watch(asio::any_io_executor strand)
-    : stream_(std::move(strand)) {
+ELASTIC_DECL bool error_file_watch::open() {
+  if (stream_.is_open()) return true;
   unique_fd events(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  if (!events) return;
+  if (!events) return false;
   asio_error_code failure;
   stream_.assign(events.get(), failure);
-  if (!failure) events.release();
+  if (failure) return false;
+  events.release();
+  return true;
+}
+
+ELASTIC_DECL void error_file_watch::clear() {
+  for (const auto& [watch, each] : places_) ::inotify_rm_watch(stream_.native_handle(), watch);
+  places_.clear();
 }
 
 ELASTIC_DECL void error_file_watch::add(int local_rank, const std::string& file) {

@@ -64,7 +64,7 @@ class notice_watch {
 
  private:
   ELASTIC_DECL task<void> watch();
-  ELASTIC_DECL task<void> follow(error_file_watch& files);
+  ELASTIC_DECL task<void> follow(std::vector<agent_part::attempt_worker> workers);
   ELASTIC_DECL task<void> judge();
   ELASTIC_DECL task<std::vector<worker_signs>> look();
   ELASTIC_DECL void read_failure(worker_signs& signs);
@@ -77,6 +77,7 @@ class notice_watch {
   const agent_part::context& agent_;
   place_finder places_;
   reader read_;
+  error_file_watch files_;
   event_flag evidence_;
   bool is_urgent_ = false;
   bool is_disturbed_ = false;

@@ -35,6 +35,7 @@ ELASTIC_DECL notice_watch::notice_watch(const job_diagnosis& terms,
       agent_(agent),
       places_(std::move(places)),
       read_(std::move(read)),
+      files_(agent.strand),
       evidence_(agent.strand) {}
 
 ELASTIC_DECL void notice_watch::progressed(const worker_progress& made) {
@@ -82,26 +83,33 @@ ELASTIC_DECL task<void> notice_watch::watch() {
   // File systems have coarse clocks.
   constexpr std::chrono::seconds tolerance(1);
   began_ = agent_.time->wall_now() - tolerance;
-  error_file_watch files(agent_.strand);
-  const std::vector<agent_part::attempt_worker> workers = agent_.workers();
+  files_.clear();
+  std::vector<agent_part::attempt_worker> workers = agent_.workers();
   // All are below one folder.
   const bool may_block = !workers.empty() && may_hang(workers.front().error_file);
   for (const agent_part::attempt_worker& each : workers) {
     if (!each.end.empty()) evidence_.set();
-    if (each.error_file.empty() || may_block) continue;
-    files.add(each.local_rank, each.error_file);
-    unread_.insert(each.local_rank);
+    if (!each.error_file.empty() && !may_block) unread_.insert(each.local_rank);
+  }
+  if (unread_.empty()) workers.clear();
+  co_await race(follow(std::move(workers)), judge());
+}
+
+/// Begins late, so that a job which is soon over does not wait for the kernel at its end. Without
+/// the help of the kernel, error files are read when the first other sign is seen.
+ELASTIC_DECL task<void> notice_watch::follow(std::vector<agent_part::attempt_worker> workers) {
+  constexpr std::chrono::seconds patience(2);
+  const time_point begin = deadline_after(agent_.time->now(), patience);
+  if (!workers.empty()) co_await agent_.time->sleep_until(begin);
+  if (workers.empty() || !files_.open()) co_await agent_.time->sleep_until(time_point::max());
+  for (const agent_part::attempt_worker& each : workers) {
+    if (each.error_file.empty()) continue;
+    files_.add(each.local_rank, each.error_file);
     // It may have been written before it was watched.
     if (std::error_code none; std::filesystem::exists(each.error_file, none)) failing();
   }
-  co_await race(follow(files), judge());
-}
-
-/// Without the help of the kernel, error files are read when the first other sign is seen.
-ELASTIC_DECL task<void> notice_watch::follow(error_file_watch& files) {
-  if (!files.is_open()) co_await agent_.time->sleep_until(time_point::max());
   for (;;) {
-    const std::vector<int> ranks = co_await files.written();
+    const std::vector<int> ranks = co_await files_.written();
     unread_.insert(ranks.begin(), ranks.end());
     failing();
   }
