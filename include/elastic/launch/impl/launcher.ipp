@@ -96,8 +96,8 @@ inline rendezvous_factory make_rendezvous(const rendezvous_parameters& parameter
   return backends != nullptr ? backends->make(parameters) : rendezvous_registry().make(parameters);
 }
 
-inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
-                                               agent_services services) {
+inline std::unique_ptr<local_agent> new_agent(const launch_config& config,
+                                              agent_services services) {
   prepared_workers prepared = prepare_workers(config, std::move(services));
   local_agent::options options;
   options.workers = std::move(prepared.workers);
@@ -121,12 +121,12 @@ ELASTIC_DECL task<run_result> run_agent(std::unique_ptr<local_agent> agent) {
 }  // namespace detail
 
 ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config) {
-  return detail::make_agent(config, agent_services());
+  return detail::new_agent(config, agent_services());
 }
 
 ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config,
                                                      named<agent_services> services) {
-  return detail::make_agent(config, services);
+  return detail::new_agent(config, services);
 }
 
 ELASTIC_DECL task<run_result> launch(named<launch_config> config) {
