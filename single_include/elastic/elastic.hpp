@@ -24,6 +24,11 @@
 #if !defined(ELASTIC_WITH_CLI) && defined(ELASTIC_SOURCE)
 #define ELASTIC_WITH_CLI 1
 #endif
+#if !defined(ELASTIC_WITH_VAULT) && \
+    (defined(ELASTIC_SOURCE) || \
+     defined(ELASTIC_WITH_CLI))
+#define ELASTIC_WITH_VAULT 1
+#endif
 #if !defined(ELASTIC_WITH_WIRE) && \
     (defined(ELASTIC_SOURCE) || \
      defined(ELASTIC_WITH_CLI))
@@ -533,32 +538,395 @@ ELASTIC_DECL std::vector<assigned_ranks> assign_ranks(const std::vector<role_inf
 
 }  // namespace elastic
 
-// ---- elastic/agent/worker_starts.hpp ----
-
-#include <map>
+// ---- elastic/agent/worker_state.hpp ----
 
 namespace elastic {
 
-/// How the processes that could have had a standby were started.
-struct worker_starts {
-  /// Started from a standby.
-  std::size_t warm = 0;
-  /// The largest number of different reasons that are kept.
-  static constexpr std::size_t most_reasons = 8;
-  /// Started without a standby, by the reason.
-  std::map<std::string, std::size_t> cold;
+/// The state of a worker group, in torchelastic's words (torch.distributed.elastic WorkerState).
+enum class worker_state {
+  /// There was no round yet, or the group is between two rounds.
+  init,
+  /// All workers run.
+  healthy,
+  /// At least one worker failed and the group will be restarted.
+  failed,
+  /// The agent was asked to stop and has stopped the workers.
+  stopped,
+  /// All workers succeeded.
+  succeeded,
+};
 
-  /// Counts processes that were started without a standby.
-  ELASTIC_DECL void add_cold(const std::string& reason, std::size_t count = 1);
+/// The name as torchelastic writes it: "HEALTHY" and the like.
+constexpr std::string_view to_string(worker_state state) {
+  switch (state) {
+    case worker_state::init: return "INIT";
+    case worker_state::healthy: return "HEALTHY";
+    case worker_state::failed: return "FAILED";
+    case worker_state::stopped: return "STOPPED";
+    case worker_state::succeeded: return "SUCCEEDED";
+  }
+  return "UNKNOWN";
+}
 
-  /// Adds the counts of another attempt.
-  ELASTIC_DECL void add(const worker_starts& more);
+}  // namespace elastic
 
-  std::size_t all() const { return warm + all_cold(); }
-  ELASTIC_DECL std::size_t all_cold() const;
+// ---- elastic/base/error.hpp ----
 
-  /// "3 warm; 1 cold, because no standby was ready"; empty if nothing was started.
+#include <cerrno>
+#include <system_error>
+
+namespace elastic {
+
+/// The errors of this library, with one code for each error to which a caller can react. Values are
+/// part of the interface and never change.
+enum class errc {
+  /// A value given by the caller is not allowed; the message says what is allowed.
+  invalid_argument = 1,
+  /// The time limit of the operation has passed.
+  timed_out = 2,
+  /// The service at the other end cannot be reached or the connection to it broke.
+  connection_failed = 3,
+  /// Bytes from outside violate the protocol or one of its limits.
+  protocol_violation = 4,
+  /// The program of a worker cannot be found.
+  program_not_found = 5,
+  /// The program of a worker exists but cannot be executed.
+  program_not_executable = 6,
+  /// A worker could not be started for another reason of the operating system.
+  start_failed = 7,
+  /// The rendezvous is closed: the job has failed, or was ended, for every node.
+  rendezvous_closed = 8,
+  /// The rendezvous did not complete within the join timeout.
+  rendezvous_timeout = 9,
+  /// The state kept by the rendezvous backend cannot be understood.
+  rendezvous_state = 10,
+  /// A file or directory cannot be read, written or created.
+  file_access = 11,
+  /// The address is in use by another program.
+  address_in_use = 12,
+  /// The object was stopped or closed while the operation waited.
+  stopped = 13,
+  /// The value in the store does not suit the operation (such as text where a number is needed).
+  store_value = 14,
+  /// The other side does not know the operation.
+  not_supported = 15,
+  /// The rendezvous is closed: the job has succeeded.
+  rendezvous_finished = 16,
+  /// A process that was killed does not end, because it waits in the kernel for a device or a file
+  /// server.
+  process_stuck = 17,
+};
+
+/// The category of `errc`.
+ELASTIC_DECL const std::error_category& error_category() noexcept;
+
+inline std::error_code make_error_code(errc value) noexcept {
+  return {static_cast<int>(value), error_category()};
+}
+
+/// The exception of this library at its public boundary: a code for the program, and one sentence
+/// that says what was wrong, with the names and values that the user needs to act.
+class ELASTIC_EXPORT error : public std::system_error {
+ public:
+  error(errc code, const std::string& sentence)
+      : std::system_error(make_error_code(code)), sentence_(sentence) {}
+
+  /// The sentence alone, without the text of the code.
+  ELASTIC_DECL const char* what() const noexcept override;
+
+ private:
+  std::string sentence_;
+};
+
+/// "No such file or directory" for ENOENT: the text of an `errno` value.
+inline std::string errno_text(int number) { return std::generic_category().message(number); }
+
+}  // namespace elastic
+
+template <>
+struct std::is_error_code_enum<elastic::errc> : std::true_type {};
+
+// ---- elastic/contract/error_file.hpp ----
+
+// How a worker reports its failure: torchelastic's error file (TORCHELASTIC_ERROR_FILE), written
+// by C++ workers and by PyTorch's @record, read back by the agent. Includes the whole of
+// nlohmann/json, because reading and writing are inline.
+
+#include <cstdint>
+#include <exception>
+
+namespace elastic {
+
+/// The content of a worker's error file.
+struct error_file_content {
+  /// "ValueError: no such column"; if the file cannot be understood, a sentence that says so.
+  std::string message;
+  /// The traceback, several lines; empty if there is none.
+  std::optional<std::string> callstack;
+  /// Seconds since 1970 at which the worker failed; 0 if the file does not say.
+  std::int64_t timestamp = 0;
+  /// When the file was written, more precise than `timestamp`; empty if no file was read.
+  std::optional<wall_time> written;
+  /// The JSON text of the file; JSON with only `message` if the file is not JSON.
+  std::string raw_json;
+  /// Why the file cannot be understood; empty if it can.
+  std::optional<std::string> unparsable;
+};
+
+namespace detail {
+
+/// The deepest nesting of an error report. Writing a deeper one back would recurse as deeply.
+inline constexpr int error_file_depth = 64;
+/// The most members. An object that keeps their order looks each one up by a linear search.
+inline constexpr int error_file_members = 4096;
+
+/// `text` as a JSON string, as Python's json.dumps writes it: ASCII only, invalid UTF-8 replaced.
+ELASTIC_DECL std::string json_quoted(std::string_view text);
+
+/// Why the text exceeds the bounds above; empty if it does not. A callback of the parser would not
+/// do: it runs only after the level or member has been created.
+ELASTIC_DECL std::optional<std::string> beyond_json_bounds(std::string_view text,
+                                                           int most_members = error_file_members);
+
+/// The same error in at most `most` bytes, at least 1,024: the begin of its message, the end of its
+/// traceback, its time and exit code. `text` itself if it is short enough.
+ELASTIC_DECL std::string shortened_error(const std::string& text, std::size_t most);
+
+/// The description in an error message of nlohmann/json, without the library's error number.
+ELASTIC_DECL std::string json_complaint(std::string_view text);
+
+}  // namespace detail
+
+/// Parses the text of an error file: `{"message": {"message": …, "extraInfo": {"py_callstack": …,
+/// "timestamp": …}}}`, or with a plain text as `message` and "timestamp" beside it.
+///
+/// Result: never fails; for text of any other form `unparsable` says what is wrong.
+ELASTIC_DECL error_file_content parse_error_file(std::string_view text);
+
+/// Reads the error file that a worker may have left.
+///
+/// Result: empty if there is no such file. If it cannot be read or understood, or is larger than
+/// `limits::error_file_bytes`, `unparsable` says what is wrong. Does not block, even if the file is
+/// a pipe.
+ELASTIC_DECL std::optional<error_file_content> read_error_file(const std::string& path);
+
+/// The text of an error file as PyTorch's `@record` writes it.
+///
+/// `callstack` may be empty: the schema's "py_callstack" is then left out and readers show the
+/// message. `timestamp` is in seconds since 1970.
+ELASTIC_DECL std::string error_file_text(std::string_view message, std::string_view callstack,
+                                         std::int64_t timestamp);
+
+/// Atomically replaces the file at `path` by `text`: a reader sees the old file or the complete new
+/// one. A file that cannot be replaced, because it is a mount or its directory is not writable, is
+/// overwritten in place if it is a regular file without other names that belongs to this user or to
+/// root; a link is never followed.
+///
+/// Kubernetes reads only the last 4,096 bytes of `/dev/termination-log`: a longer text is written
+/// there as the shorter one of `detail::shortened_error`.
+///
+/// Errors: `errc::file_access`; the message names the file, and no temporary file is left. What is
+/// there stays as it is if it is not a regular file.
+ELASTIC_DECL void write_error_file(const std::string& path, std::string_view text);
+
+/// The text that a launcher writes to its own error file: that of the failed worker, with the
+/// worker's exit code (or negative signal number) added as `message.errorCode`. If `message` is a
+/// plain text, it is not changed.
+ELASTIC_DECL std::string launcher_error_file_text(const error_file_content& content, int exit_code);
+
+}  // namespace elastic
+
+// ---- elastic/process/exit_status.hpp ----
+
+namespace elastic {
+
+/// "SIGKILL" for 9; "signal 42" for a number that has no name.
+ELASTIC_DECL std::string signal_name(int number);
+
+/// How a process ended: by its own exit code *or* by a signal, never one folded into the other.
+///
+/// Two more values describe a process whose status cannot be known. Both count as failures.
+/// `unknown`: other code in the host process took the status (it calls `wait(-1)` or ignores
+/// SIGCHLD). `guard_lost`: the guard was killed, and the process died with it.
+class exit_status {
+ public:
+  /// `unknown`.
+  exit_status() = default;
+  static exit_status exited(int code) { return {kind::exited, code, false}; }
+  ELASTIC_DECL static exit_status signalled(int number, bool core_dumped = false);
+  static exit_status unknown() { return {}; }
+  static exit_status guard_lost() { return {kind::guard_lost, 0, false}; }
+
+  bool is_success() const { return kind_ == kind::exited && value_ == 0; }
+  /// The exit code, if the process exited by itself.
+  std::optional<int> code() const { return only(kind::exited); }
+  /// The signal's number, if a signal ended the process.
+  std::optional<int> signal() const { return only(kind::signalled); }
+  bool has_dumped_core() const { return core_dumped_; }
+
+  /// The number that Python and torchrun show: the exit code, or the negative signal number; 255 if
+  /// neither is known.
+  ELASTIC_DECL int as_python() const;
+
+  /// "exit code 3", "SIGKILL", "SIGSEGV (core dumped)", "unknown status (…)".
   ELASTIC_DECL std::string text() const;
+
+  friend bool operator==(const exit_status&, const exit_status&) = default;
+
+ private:
+  enum class kind { exited, signalled, unknown, guard_lost };
+  ELASTIC_DECL exit_status(kind how, int value, bool core_dumped);
+  ELASTIC_DECL std::optional<int> only(kind wanted) const;
+
+  kind kind_ = kind::unknown;
+  int value_ = 0;
+  bool core_dumped_ = false;
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/run_result.hpp ----
+
+#include <sys/types.h>
+
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json_fwd.hpp>
+
+namespace elastic {
+
+/// How a job ended on this node.
+struct run_result {
+  /// How one worker failed, with everything that a user needs to act.
+  struct failure {
+    int rank = 0;
+    int local_rank = 0;
+    /// The group rank of its node.
+    int group_rank = 0;
+    std::string role = "default";
+    /// The host on which it ran, fully qualified if that is known.
+    std::string host;
+    pid_t pid = 0;
+    exit_status status = exit_status::unknown();
+    /// When the agent learned of its death.
+    wall_time time;
+    /// The path in its TORCHELASTIC_ERROR_FILE; empty if it had none.
+    std::string error_file;
+    /// The content of that file; empty if there is none.
+    std::optional<error_file_content> error;
+    /// The last lines of its stderr, oldest first, at most `limits::report_stderr_lines`; empty
+    /// if its stderr was not captured.
+    std::vector<std::string> last_stderr;
+    /// It was most likely killed by the kernel because memory had run out.
+    bool out_of_memory = false;
+    /// Where its core is, or how to get it; empty if it left none or that is not known.
+    std::string core_file;
+    /// That the disk of its log files was full when it failed, one sentence; otherwise empty.
+    std::string full_disk;
+    /// Why the agent considered it hung and killed it, such as "no heartbeat for 12.3 s (allowed 10
+    /// s)"; otherwise empty.
+    std::string hung;
+    /// What the workers waited for just before it was killed as hung, or after it had aborted;
+    /// empty if that is not known.
+    std::string stall;
+    /// It ended after the agent had told it to: it is a consequence of another failure, not a
+    /// cause.
+    bool stopped_by_agent = false;
+
+    /// When it failed, in seconds since 1970: the time that the worker reported, or else when the
+    /// agent learned of its death.
+    ELASTIC_DECL std::int64_t timestamp() const;
+
+    /// The best known time of the failure: when its error file was written (the worker may live on
+    /// for a while after that), or else when the agent learned of its death.
+    ELASTIC_DECL wall_time moment() const;
+  };
+
+  /// How often ranks were given to new processes while other workers of the job continued.
+  struct rank_replacements {
+    std::map<int, int> by_rank;
+
+    void add(int rank) { ++by_rank[rank]; }
+    bool empty() const { return by_rank.empty(); }
+
+    /// "rank 3 was replaced 2 times, rank 5 once", for at most `most_ranks` ranks; empty if none
+    /// was.
+    ELASTIC_DECL std::string text() const;
+
+    /// The most ranks that a text names.
+    static constexpr int most_ranks = 16;
+  };
+
+  /// How the processes that could have had a standby were started.
+  struct worker_starts {
+    /// Started from a standby.
+    std::size_t warm = 0;
+    /// The largest number of different reasons that are kept.
+    static constexpr std::size_t most_reasons = 8;
+    /// Started without a standby, by the reason.
+    std::map<std::string, std::size_t> cold;
+
+    /// Counts processes that were started without a standby.
+    ELASTIC_DECL void add_cold(const std::string& reason, std::size_t count = 1);
+
+    /// Adds the counts of another attempt.
+    ELASTIC_DECL void add(const worker_starts& more);
+
+    std::size_t all() const { return warm + all_cold(); }
+    ELASTIC_DECL std::size_t all_cold() const;
+
+    /// "3 warm; 1 cold, because no standby was ready"; empty if nothing was started.
+    ELASTIC_DECL std::string text() const;
+  };
+
+  /// `succeeded`, `failed` or `stopped`.
+  worker_state state = worker_state::init;
+  /// The workers of the last attempt that failed, in the order of their failures; those that ended
+  /// because the agent stopped them are marked.
+  std::vector<failure> failures;
+  /// How often the workers were restarted after a failure, and how often that was allowed.
+  int restarts = 0;
+  int max_restarts = 0;
+  /// How the workers of this node were started in all attempts; empty unless an agent_part
+  /// starts them.
+  worker_starts starts;
+  /// The ranks of this node that were replaced while other workers of the job continued.
+  rank_replacements replacements;
+  /// Why the run ended as it did, one sentence.
+  std::string reason;
+  /// This node left the job because one of its workers or its node check reported that it is bad;
+  /// the state is `failed`, but only for this node.
+  bool left_as_bad = false;
+  /// Another run of the job would fail in the same way: a worker asked for no restart, or attempts
+  /// made no progress (`restart_terms::while_progress`). Set only on the node where it was decided.
+  bool is_hopeless = false;
+  /// Where the log files are; empty if none are kept.
+  std::string log_directory;
+  /// The signal of the `stop` that ended the run, if it did.
+  std::optional<int> stop_signal;
+  /// After success, if the workers ran a function: its return values in the workers of this node,
+  /// by rank in the job, as JSON text; "null" if it returns nothing. A worker that called `exit(0)`
+  /// before its function returned has none.
+  std::map<int, std::string> return_values = {};
+
+  /// Errors: `errc::invalid_argument` if there is no such value.
+  ELASTIC_DECL const std::string& return_value_of(int rank) const;
+
+  /// The return value of the function in the worker of this rank, as a `T`.
+  /// Errors: `errc::invalid_argument` if there is no such value, or if it is not a `T`. Needs
+  /// <nlohmann/json.hpp>, which <elastic/functions.hpp> includes.
+  template <class T, class Json = nlohmann::json>
+  T value_of(int rank) const {
+    const std::string& text = return_value_of(rank);
+    try {
+      return Json::parse(text).template get<T>();
+    } catch (const typename Json::exception& complaint) {
+      throw error(errc::invalid_argument,
+                  fmt::format("the return value of rank {} does not fit: {}", rank,
+                              detail::json_complaint(complaint.what())));
+    }
+  }
 };
 
 }  // namespace elastic
@@ -730,8 +1098,6 @@ class logger {
 
 // ---- elastic/contract/environment.hpp ----
 
-#include <cstdint>
-
 namespace elastic {
 
 /// Environment variables by name.
@@ -816,68 +1182,9 @@ ELASTIC_DECL std::optional<std::string> limit_omp_threads(environment_map& varia
 
 }  // namespace elastic
 
-// ---- elastic/process/exit_status.hpp ----
-
-namespace elastic {
-
-/// "SIGKILL" for 9; "signal 42" for a number that has no name.
-ELASTIC_DECL std::string signal_name(int number);
-
-/// How a process ended: by its own exit code *or* by a signal, never one folded into the other.
-///
-/// Two more values describe a process whose status cannot be known. Both count as failures.
-/// `unknown`: other code in the host process took the status (it calls `wait(-1)` or ignores
-/// SIGCHLD). `guard_lost`: the guard was killed, and the process died with it.
-class exit_status {
- public:
-  /// `unknown`.
-  exit_status() = default;
-  static exit_status exited(int code) { return {kind::exited, code, false}; }
-  ELASTIC_DECL static exit_status signalled(int number, bool core_dumped = false);
-  static exit_status unknown() { return {}; }
-  static exit_status guard_lost() { return {kind::guard_lost, 0, false}; }
-
-  bool is_success() const { return kind_ == kind::exited && value_ == 0; }
-  /// The exit code, if the process exited by itself.
-  std::optional<int> code() const { return only(kind::exited); }
-  /// The signal's number, if a signal ended the process.
-  std::optional<int> signal() const { return only(kind::signalled); }
-  bool has_dumped_core() const { return core_dumped_; }
-
-  /// The number that Python and torchrun show: the exit code, or the negative signal number; 255 if
-  /// neither is known.
-  ELASTIC_DECL int as_python() const;
-
-  /// "exit code 3", "SIGKILL", "SIGSEGV (core dumped)", "unknown status (…)".
-  ELASTIC_DECL std::string text() const;
-
-  friend bool operator==(const exit_status&, const exit_status&) = default;
-
- private:
-  enum class kind { exited, signalled, unknown, guard_lost };
-  ELASTIC_DECL exit_status(kind how, int value, bool core_dumped);
-  ELASTIC_DECL std::optional<int> only(kind wanted) const;
-
-  kind kind_ = kind::unknown;
-  int value_ = 0;
-  bool core_dumped_ = false;
-};
-
-}  // namespace elastic
-
 // ---- elastic/process/child.hpp ----
 
-#include <sys/types.h>
-
 namespace elastic {
-
-/// A process that was left behind by another one and was killed.
-struct killed_leftover {
-  pid_t pid = 0;
-  /// Its arguments, separated by blanks, without control characters, and cut off after
-  /// `limits::shown_command_bytes`.
-  std::string command;
-};
 
 /// A started process and its descendants: its tree.
 ///
@@ -886,6 +1193,14 @@ struct killed_leftover {
 /// Thread-safety: one strand at a time, the one on which it was launched.
 class ELASTIC_EXPORT child {
  public:
+  /// A process that was left behind and was killed.
+  struct leftover {
+    pid_t pid = 0;
+    /// Its arguments, separated by blanks, without control characters, and cut off after
+    /// `limits::shown_command_bytes`.
+    std::string command;
+  };
+
   virtual ~child() = default;
 
   virtual pid_t pid() const noexcept = 0;
@@ -922,7 +1237,7 @@ class ELASTIC_EXPORT child {
 
   /// What the process had left behind when it ended by itself, and `end_tree` has killed: the first
   /// `limits::named_leftovers` of them, and one with the pid 0 if there were more.
-  virtual std::vector<killed_leftover> killed_leftovers() const { return {}; }
+  virtual std::vector<leftover> killed_leftovers() const { return {}; }
 };
 
 }  // namespace elastic
@@ -1034,82 +1349,6 @@ class ELASTIC_EXPORT process_launcher {
 };
 
 }  // namespace elastic
-
-// ---- elastic/base/error.hpp ----
-
-#include <cerrno>
-#include <system_error>
-
-namespace elastic {
-
-/// The errors of this library, with one code for each error to which a caller can react. Values are
-/// part of the interface and never change.
-enum class errc {
-  /// A value given by the caller is not allowed; the message says what is allowed.
-  invalid_argument = 1,
-  /// The time limit of the operation has passed.
-  timed_out = 2,
-  /// The service at the other end cannot be reached or the connection to it broke.
-  connection_failed = 3,
-  /// Bytes from outside violate the protocol or one of its limits.
-  protocol_violation = 4,
-  /// The program of a worker cannot be found.
-  program_not_found = 5,
-  /// The program of a worker exists but cannot be executed.
-  program_not_executable = 6,
-  /// A worker could not be started for another reason of the operating system.
-  start_failed = 7,
-  /// The rendezvous is closed: the job has failed, or was ended, for every node.
-  rendezvous_closed = 8,
-  /// The rendezvous did not complete within the join timeout.
-  rendezvous_timeout = 9,
-  /// The state kept by the rendezvous backend cannot be understood.
-  rendezvous_state = 10,
-  /// A file or directory cannot be read, written or created.
-  file_access = 11,
-  /// The address is in use by another program.
-  address_in_use = 12,
-  /// The object was stopped or closed while the operation waited.
-  stopped = 13,
-  /// The value in the store does not suit the operation (such as text where a number is needed).
-  store_value = 14,
-  /// The other side does not know the operation.
-  not_supported = 15,
-  /// The rendezvous is closed: the job has succeeded.
-  rendezvous_finished = 16,
-  /// A process that was killed does not end, because it waits in the kernel for a device or a file
-  /// server.
-  process_stuck = 17,
-};
-
-/// The category of `errc`.
-ELASTIC_DECL const std::error_category& error_category() noexcept;
-
-inline std::error_code make_error_code(errc value) noexcept {
-  return {static_cast<int>(value), error_category()};
-}
-
-/// The exception of this library at its public boundary: a code for the program, and one sentence
-/// that says what was wrong, with the names and values that the user needs to act.
-class ELASTIC_EXPORT error : public std::system_error {
- public:
-  error(errc code, const std::string& sentence)
-      : std::system_error(make_error_code(code)), sentence_(sentence) {}
-
-  /// The sentence alone, without the text of the code.
-  ELASTIC_DECL const char* what() const noexcept override;
-
- private:
-  std::string sentence_;
-};
-
-/// "No such file or directory" for ENOENT: the text of an `errno` value.
-inline std::string errno_text(int number) { return std::generic_category().message(number); }
-
-}  // namespace elastic
-
-template <>
-struct std::is_error_code_enum<elastic::errc> : std::true_type {};
 
 // ---- elastic/store/key_list.hpp ----
 
@@ -1592,7 +1831,7 @@ class ELASTIC_EXPORT agent_part {
   /// Called when all workers of the attempt have been started.
   /// Result: how they were started; empty if the part does not start workers. The first part that
   /// does decides.
-  ELASTIC_DECL virtual std::optional<worker_starts> starts() const;
+  ELASTIC_DECL virtual std::optional<run_result::worker_starts> starts() const;
 
   // ---- while workers run ------------------------------------------------------------------------
 
@@ -1897,247 +2136,6 @@ ELASTIC_DECL void add_part(agent_services& services, std::string name,
 /// @param strand  the executor of the agent or worker_group that will use them
 ELASTIC_DECL agent_services complete_services(agent_services services,
                                               const asio::any_io_executor& strand);
-
-}  // namespace elastic
-
-// ---- elastic/agent/worker_state.hpp ----
-
-namespace elastic {
-
-/// The state of a worker group, in torchelastic's words (torch.distributed.elastic WorkerState).
-enum class worker_state {
-  /// There was no round yet, or the group is between two rounds.
-  init,
-  /// All workers run.
-  healthy,
-  /// At least one worker failed and the group will be restarted.
-  failed,
-  /// The agent was asked to stop and has stopped the workers.
-  stopped,
-  /// All workers succeeded.
-  succeeded,
-};
-
-/// The name as torchelastic writes it: "HEALTHY" and the like.
-constexpr std::string_view to_string(worker_state state) {
-  switch (state) {
-    case worker_state::init: return "INIT";
-    case worker_state::healthy: return "HEALTHY";
-    case worker_state::failed: return "FAILED";
-    case worker_state::stopped: return "STOPPED";
-    case worker_state::succeeded: return "SUCCEEDED";
-  }
-  return "UNKNOWN";
-}
-
-}  // namespace elastic
-
-// ---- elastic/contract/error_file.hpp ----
-
-// How a worker reports its failure: torchelastic's error file (TORCHELASTIC_ERROR_FILE), written
-// by C++ workers and by PyTorch's @record, read back by the agent. Includes the whole of
-// nlohmann/json, because reading and writing are inline.
-
-#include <exception>
-
-namespace elastic {
-
-/// The content of a worker's error file.
-struct error_file_content {
-  /// "ValueError: no such column"; if the file cannot be understood, a sentence that says so.
-  std::string message;
-  /// The traceback, several lines; empty if there is none.
-  std::optional<std::string> callstack;
-  /// Seconds since 1970 at which the worker failed; 0 if the file does not say.
-  std::int64_t timestamp = 0;
-  /// When the file was written, more precise than `timestamp`; empty if no file was read.
-  std::optional<wall_time> written;
-  /// The JSON text of the file; JSON with only `message` if the file is not JSON.
-  std::string raw_json;
-  /// Why the file cannot be understood; empty if it can.
-  std::optional<std::string> unparsable;
-};
-
-namespace detail {
-
-/// The deepest nesting of an error report. Writing a deeper one back would recurse as deeply.
-inline constexpr int error_file_depth = 64;
-/// The most members. An object that keeps their order looks each one up by a linear search.
-inline constexpr int error_file_members = 4096;
-
-/// `text` as a JSON string, as Python's json.dumps writes it: ASCII only, invalid UTF-8 replaced.
-ELASTIC_DECL std::string json_quoted(std::string_view text);
-
-/// Why the text exceeds the bounds above; empty if it does not. A callback of the parser would not
-/// do: it runs only after the level or member has been created.
-ELASTIC_DECL std::optional<std::string> beyond_json_bounds(std::string_view text,
-                                                           int most_members = error_file_members);
-
-/// The same error in at most `most` bytes, at least 1,024: the begin of its message, the end of its
-/// traceback, its time and exit code. `text` itself if it is short enough.
-ELASTIC_DECL std::string shortened_error(const std::string& text, std::size_t most);
-
-/// The description in an error message of nlohmann/json, without the library's error number.
-ELASTIC_DECL std::string json_complaint(std::string_view text);
-
-}  // namespace detail
-
-/// Parses the text of an error file: `{"message": {"message": …, "extraInfo": {"py_callstack": …,
-/// "timestamp": …}}}`, or with a plain text as `message` and "timestamp" beside it.
-///
-/// Result: never fails; for text of any other form `unparsable` says what is wrong.
-ELASTIC_DECL error_file_content parse_error_file(std::string_view text);
-
-/// Reads the error file that a worker may have left.
-///
-/// Result: empty if there is no such file. If it cannot be read or understood, or is larger than
-/// `limits::error_file_bytes`, `unparsable` says what is wrong. Does not block, even if the file is
-/// a pipe.
-ELASTIC_DECL std::optional<error_file_content> read_error_file(const std::string& path);
-
-/// The text of an error file as PyTorch's `@record` writes it.
-///
-/// `callstack` may be empty: the schema's "py_callstack" is then left out and readers show the
-/// message. `timestamp` is in seconds since 1970.
-ELASTIC_DECL std::string error_file_text(std::string_view message, std::string_view callstack,
-                                         std::int64_t timestamp);
-
-/// Atomically replaces the file at `path` by `text`: a reader sees the old file or the complete new
-/// one. A file that cannot be replaced, because it is a mount or its directory is not writable, is
-/// overwritten in place if it is a regular file without other names that belongs to this user or to
-/// root; a link is never followed.
-///
-/// Kubernetes reads only the last 4,096 bytes of `/dev/termination-log`: a longer text is written
-/// there as the shorter one of `detail::shortened_error`.
-///
-/// Errors: `errc::file_access`; the message names the file, and no temporary file is left. What is
-/// there stays as it is if it is not a regular file.
-ELASTIC_DECL void write_error_file(const std::string& path, std::string_view text);
-
-/// The text that a launcher writes to its own error file: that of the failed worker, with the
-/// worker's exit code (or negative signal number) added as `message.errorCode`. If `message` is a
-/// plain text, it is not changed.
-ELASTIC_DECL std::string launcher_error_file_text(const error_file_content& content, int exit_code);
-
-}  // namespace elastic
-
-// ---- elastic/agent/run_result.hpp ----
-
-#include <fmt/format.h>
-#include <nlohmann/json_fwd.hpp>
-
-namespace elastic {
-
-/// How a job ended on this node.
-struct run_result {
-  /// How one worker failed, with everything that a user needs to act.
-  struct failure {
-    int rank = 0;
-    int local_rank = 0;
-    /// The group rank of its node.
-    int group_rank = 0;
-    std::string role = "default";
-    /// The host on which it ran, fully qualified if that is known.
-    std::string host;
-    pid_t pid = 0;
-    exit_status status = exit_status::unknown();
-    /// When the agent learned of its death.
-    wall_time time;
-    /// The path in its TORCHELASTIC_ERROR_FILE; empty if it had none.
-    std::string error_file;
-    /// The content of that file; empty if there is none.
-    std::optional<error_file_content> error;
-    /// The last lines of its stderr, oldest first, at most `limits::report_stderr_lines`; empty
-    /// if its stderr was not captured.
-    std::vector<std::string> last_stderr;
-    /// It was most likely killed by the kernel because memory had run out.
-    bool out_of_memory = false;
-    /// Where its core is, or how to get it; empty if it left none or that is not known.
-    std::string core_file;
-    /// That the disk of its log files was full when it failed, one sentence; otherwise empty.
-    std::string full_disk;
-    /// Why the agent considered it hung and killed it, such as "no heartbeat for 12.3 s (allowed 10
-    /// s)"; otherwise empty.
-    std::string hung;
-    /// What the workers waited for just before it was killed as hung, or after it had aborted;
-    /// empty if that is not known.
-    std::string stall;
-    /// It ended after the agent had told it to: it is a consequence of another failure, not a
-    /// cause.
-    bool stopped_by_agent = false;
-
-    /// When it failed, in seconds since 1970: the time that the worker reported, or else when the
-    /// agent learned of its death.
-    ELASTIC_DECL std::int64_t timestamp() const;
-
-    /// The best known time of the failure: when its error file was written (the worker may live on
-    /// for a while after that), or else when the agent learned of its death.
-    ELASTIC_DECL wall_time moment() const;
-  };
-
-  /// How often ranks were given to new processes while other workers of the job continued.
-  struct rank_replacements {
-    std::map<int, int> by_rank;
-
-    void add(int rank) { ++by_rank[rank]; }
-    bool empty() const { return by_rank.empty(); }
-
-    /// "rank 3 was replaced 2 times, rank 5 once", for at most `most_ranks` ranks; empty if none
-    /// was.
-    ELASTIC_DECL std::string text() const;
-
-    /// The most ranks that a text names.
-    static constexpr int most_ranks = 16;
-  };
-
-  /// `succeeded`, `failed` or `stopped`.
-  worker_state state = worker_state::init;
-  /// The workers of the last attempt that failed, in the order of their failures; those that ended
-  /// because the agent stopped them are marked.
-  std::vector<failure> failures;
-  /// How often the workers were restarted after a failure, and how often that was allowed.
-  int restarts = 0;
-  int max_restarts = 0;
-  /// How the workers of this node were started in all attempts; empty unless an agent_part
-  /// starts them.
-  worker_starts starts;
-  /// The ranks of this node that were replaced while other workers of the job continued.
-  rank_replacements replacements;
-  /// Why the run ended as it did, one sentence.
-  std::string reason;
-  /// This node left the job because one of its workers or its node check reported that it is bad;
-  /// the state is `failed`, but only for this node.
-  bool left_as_bad = false;
-  /// Another run of the job would fail in the same way: a worker asked for no restart, or attempts
-  /// made no progress (`restart_terms::while_progress`). Set only on the node where it was decided.
-  bool is_hopeless = false;
-  /// Where the log files are; empty if none are kept.
-  std::string log_directory;
-  /// The signal of the `stop` that ended the run, if it did.
-  std::optional<int> stop_signal;
-  /// After success, if the workers ran a function: its return values in the workers of this node,
-  /// by rank in the job, as JSON text; "null" if it returns nothing. A worker that called `exit(0)`
-  /// before its function returned has none.
-  std::map<int, std::string> return_values = {};
-
-  /// Errors: `errc::invalid_argument` if there is no such value.
-  ELASTIC_DECL const std::string& return_value_of(int rank) const;
-
-  /// The return value of the function in the worker of this rank, as a `T`.
-  /// Errors: `errc::invalid_argument` if there is no such value, or if it is not a `T`. Needs
-  /// <nlohmann/json.hpp>, which <elastic/functions.hpp> includes.
-  template <class T, class Json = nlohmann::json>
-  T value_of(int rank) const {
-    const std::string& text = return_value_of(rank);
-    try {
-      return Json::parse(text).template get<T>();
-    } catch (const typename Json::exception& complaint) {
-      throw error(errc::invalid_argument,
-                  fmt::format("the return value of rank {} does not fit: {}", rank,
-                              detail::json_complaint(complaint.what())));
-    }
-  }
-};
 
 }  // namespace elastic
 
@@ -2859,6 +2857,19 @@ inline constexpr std::size_t control_value_bytes = 1024;
 /// Open sections and armed timers of one worker.
 inline constexpr std::size_t worker_sections = 64;
 inline constexpr std::size_t worker_timers = 1024;
+/// The vault: the header of a slot, the manifest in it, one message of a worker, the workers'
+/// connections for each worker, how often a generation is restored without a later one, how much
+/// of a slot is allocated before the agent does something else, and what a node tells the others.
+inline constexpr std::size_t vault_header_bytes = 4096;
+inline constexpr std::uint64_t vault_manifest_bytes = 64 * 1024 * 1024;
+inline constexpr std::size_t vault_message_bytes = 4096;
+inline constexpr std::size_t vault_connections = 4;
+inline constexpr int vault_restores = 3;
+inline constexpr std::uint64_t vault_piece_bytes = 64 * 1024 * 1024;
+inline constexpr std::size_t vault_report_entries = 16 * 1024;
+inline constexpr std::size_t vault_report_bytes = 1024 * 1024;
+/// The shortest time between two records of generations in the journal.
+inline constexpr std::chrono::seconds vault_record_interval{10};
 /// Connections of all workers of an agent to its control channel, for each worker.
 inline constexpr std::size_t control_connections = 8;
 /// Lines of one connection that are read within a second; the rest waits in the socket.
@@ -3004,6 +3015,24 @@ struct internals {
   template <class File, class... Arguments>
   static auto open(Arguments&&... arguments) {
     return File::open(std::forward<Arguments>(arguments)...);
+  }
+
+  /// What a public handle shares with its copies and its run.
+  template <class Handle>
+  static const auto& core_of(const Handle& handle) {
+    return handle.core_;
+  }
+
+  /// The output tails of a role of a roles_monitor.
+  template <class Roles>
+  static const auto& tails_of(const Roles& roles, std::size_t role) {
+    return roles.parts_[role].tails;
+  }
+
+  /// Starts a process of a process_set, of whose parameters nobody else needs a copy.
+  template <class Processes, class Process>
+  static auto start(Processes& processes, std::size_t index, Process plan) {
+    return Processes::start_in(processes.state_, index, std::move(plan));
   }
 
   /// The table of a memory_store, or of a server of stores.
@@ -3365,69 +3394,6 @@ ELASTIC_DECL void validate(const log_options& options, int local_world_size, boo
 
 }  // namespace elastic
 
-// ---- elastic/process/exit_selection.hpp ----
-
-namespace elastic {
-
-/// A set of ways in which a process can end: exit codes and signals.
-///
-/// Thread-safety: that of a value.
-class exit_selection {
- public:
-  /// A list such as "93,SIGSEGV": exit codes from 0 to 255, and signals by their names.
-  ///
-  /// Errors: `errc::invalid_argument`, which names the part that is neither.
-  ELASTIC_DECL static exit_selection parse(std::string_view text);
-  ELASTIC_DECL exit_selection& add_code(int code);
-  ELASTIC_DECL exit_selection& add_signal(int number);
-
-  bool empty() const { return codes_.empty() && signals_.empty(); }
-
-  /// Whether a process ended in one of these ways; false if it is unknown how it ended.
-  ELASTIC_DECL bool contains(const exit_status& status) const;
-
-  friend bool operator==(const exit_selection&, const exit_selection&) = default;
-
- private:
-  std::set<int> codes_;
-  std::set<int> signals_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/agent/restart_terms.hpp ----
-
-namespace elastic {
-
-/// When failed workers restart, as long as restarts are left. The defaults are torchrun's: at once,
-/// after any failure.
-struct restart_terms {
-  /// Only failures within this time count against the restarts. 0: all failures of the job.
-  duration window = duration::zero();
-
-  /// How long to wait before the first restart; doubled before each further one, up to `delay_max`.
-  /// 0: no wait.
-  duration delay = duration::zero();
-  duration delay_max = std::chrono::seconds(60);
-  /// If the workers ran for at least this long, the wait after their failure is `delay` again.
-  duration healthy_uptime = std::chrono::seconds(60);
-
-  /// The number of failures in a row without a new step after which there is no restart; 0:
-  /// progress does not matter. It does not matter either before a worker of this node has reported
-  /// a step.
-  int while_progress = 0;
-
-  /// No restart after a worker that ended in one of these ways.
-  exit_selection never_after = {};
-  /// If not empty: restart only after a worker that ended in one of these ways.
-  exit_selection only_after = {};
-};
-
-/// Checks the bounds of restart_terms. Errors: `errc::invalid_argument`, with the allowed range.
-ELASTIC_DECL void validate(const restart_terms& terms);
-
-}  // namespace elastic
-
 // ---- elastic/agent/shell_command.hpp ----
 
 namespace elastic {
@@ -3552,6 +3518,36 @@ struct liveness_settings {
 
 }  // namespace elastic
 
+// ---- elastic/process/exit_selection.hpp ----
+
+namespace elastic {
+
+/// A set of ways in which a process can end: exit codes and signals.
+///
+/// Thread-safety: that of a value.
+class exit_selection {
+ public:
+  /// A list such as "93,SIGSEGV": exit codes from 0 to 255, and signals by their names.
+  ///
+  /// Errors: `errc::invalid_argument`, which names the part that is neither.
+  ELASTIC_DECL static exit_selection parse(std::string_view text);
+  ELASTIC_DECL exit_selection& add_code(int code);
+  ELASTIC_DECL exit_selection& add_signal(int number);
+
+  bool empty() const { return codes_.empty() && signals_.empty(); }
+
+  /// Whether a process ended in one of these ways; false if it is unknown how it ended.
+  ELASTIC_DECL bool contains(const exit_status& status) const;
+
+  friend bool operator==(const exit_selection&, const exit_selection&) = default;
+
+ private:
+  std::set<int> codes_;
+  std::set<int> signals_;
+};
+
+}  // namespace elastic
+
 // ---- elastic/process/stop_plan.hpp ----
 
 namespace elastic {
@@ -3606,6 +3602,30 @@ enum class worker_contract {
 /// What an agent runs: which program, how many workers, how often they may be restarted, and where
 /// their output goes.
 struct worker_spec {
+  /// When failed workers restart, as long as restarts are left. The defaults are torchrun's: at
+  /// once, after any failure.
+  struct restart_terms {
+    /// Only failures within this time count against the restarts. 0: all failures of the job.
+    duration window = duration::zero();
+
+    /// How long to wait before the first restart; doubled before each further one, up to
+    /// `delay_max`. 0: no wait.
+    duration delay = duration::zero();
+    duration delay_max = std::chrono::seconds(60);
+    /// If the workers ran for at least this long, the wait after their failure is `delay` again.
+    duration healthy_uptime = std::chrono::seconds(60);
+
+    /// The number of failures in a row without a new step after which there is no restart; 0:
+    /// progress does not matter. It does not matter either before a worker of this node has
+    /// reported a step.
+    int while_progress = 0;
+
+    /// No restart after a worker that ended in one of these ways.
+    exit_selection never_after = {};
+    /// If not empty: restart only after a worker that ended in one of these ways.
+    exit_selection only_after = {};
+  };
+
   /// A command in front of the program of some workers, such as a profiler.
   struct wrapper {
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
@@ -3740,6 +3760,7 @@ struct worker_spec {
 
 /// Checks the bounds of a worker_spec. Errors: `errc::invalid_argument`, with the allowed range.
 ELASTIC_DECL void validate(const worker_spec& spec);
+ELASTIC_DECL void validate(const worker_spec::restart_terms& terms);
 
 /// The ranks in a text such as "0,8-15", for `worker_spec::wrapper::ranks`.
 /// Errors: `errc::invalid_argument` for another text, and for more than 1024 parts.
@@ -3911,7 +3932,7 @@ class local_agent {
   ELASTIC_DECL task<run_result> run() &;
   /// Deleted: name the agent in a separate statement. g++ 12 destroys its options twice in this
   /// expression.
-  task<run_result> run() && = delete;
+  task<run_result> run() && = delete;  // declare the agent first
 
   /// Runs the job as `run` does, on the executor, with any completion token of Asio. The signature
   /// is `void(std::exception_ptr, run_result)`. The handler is called on its associated executor,
@@ -3930,7 +3951,7 @@ class local_agent {
   }
   /// Deleted: the destructor of a temporary would stop the run.
   template <class CompletionToken>
-  auto async_run(asio::any_io_executor executor, CompletionToken&& token) && = delete;
+  auto async_run(asio::any_io_executor, CompletionToken&&) && = delete;  // declare the agent first
 
   /// Asks the agent to stop: the workers get the request's signal, its grace period, and then
   /// SIGKILL. A second request kills at once if it escalates, and has no effect otherwise. May be
@@ -4425,10 +4446,26 @@ class named_factories {
 namespace elastic {
 
 /// The logs_specs by name: the library's own, and those that you add.
-class logs_specs_registry : public detail::named_factories<std::shared_ptr<logs_specs>> {
+///
+/// A plain value; nothing is registered globally.
+class logs_specs_registry : detail::named_factories<std::shared_ptr<logs_specs>> {
  public:
+  /// A function without parameters that makes logs_specs; it must not return null.
+  using named_factories::factory;
+
   /// Knows "default".
   ELASTIC_DECL logs_specs_registry();
+
+  /// `add(name, factory)` adds a factory, or replaces the one of that name. Errors:
+  /// `errc::invalid_argument` if it is null.
+  using named_factories::add;
+  /// `contains(name)`: whether there is a factory of that name.
+  using named_factories::contains;
+  /// `names()`: every name, in order, as "default, mine".
+  using named_factories::names;
+  /// `make(name)` makes the object of that name. Errors: `errc::invalid_argument` if there is no
+  /// such factory, naming the existing ones, or if the factory returns null; what it throws.
+  using named_factories::make;
 };
 
 }  // namespace elastic
@@ -4498,7 +4535,7 @@ class restart_ledger {
   };
 
   /// @param name  how the reasons of decisions name `max_restarts`
-  ELASTIC_DECL explicit restart_ledger(int max_restarts, restart_terms terms = {},
+  ELASTIC_DECL explicit restart_ledger(int max_restarts, worker_spec::restart_terms terms = {},
                                        std::string name = "max_restarts");
 
   /// Counts one more failure of the workers.
@@ -4549,7 +4586,7 @@ class restart_ledger {
   ELASTIC_DECL duration delay() const;
 
   int max_restarts_;
-  restart_terms terms_;
+  worker_spec::restart_terms terms_;
   std::string name_;
   int failures_ = 0;
   /// The failures within the window.
@@ -4861,22 +4898,6 @@ using agent_message = std::variant<welcome, refused, checkpoint, pause_work, res
 
 }  // namespace elastic
 
-// ---- elastic/control/checkpoint_outcome.hpp ----
-
-namespace elastic {
-
-/// The outcome of asking workers for a checkpoint.
-struct checkpoint_outcome {
-  /// How many workers were asked (those that accept requests), and how many have saved a
-  /// checkpoint.
-  int asked = 0;
-  int saved = 0;
-  /// Why the others have not: "local rank 1 did not answer within 2 s".
-  std::vector<std::string> problems;
-};
-
-}  // namespace elastic
-
 // ---- elastic/control/worker_message.hpp ----
 
 namespace elastic {
@@ -5034,6 +5055,16 @@ class learned_timeouts;
 /// Thread-safety: one strand at a time, the one it was given.
 class worker_channels {
  public:
+  /// The outcome of asking workers for a checkpoint.
+  struct checkpoint_outcome {
+    /// How many workers were asked (those that accept requests), and how many have saved a
+    /// checkpoint.
+    int asked = 0;
+    int saved = 0;
+    /// Why the others have not: "local rank 1 did not answer within 2 s".
+    std::vector<std::string> problems;
+  };
+
   /// A worker that did not report in time.
   struct hung_worker {
     int local_rank = 0;
@@ -5255,7 +5286,6 @@ class survivors {
 namespace elastic {
 
 struct agent_services;
-class worker_group;
 struct worker_spec;
 
 namespace detail {
@@ -5283,7 +5313,7 @@ class agent_parts {
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round);
   ELASTIC_DECL void change_environment(const worker_identity& worker, environment_map& variables);
   ELASTIC_DECL int passed_descriptor(int local_rank);
-  ELASTIC_DECL std::optional<worker_starts> starts() const;
+  ELASTIC_DECL std::optional<run_result::worker_starts> starts() const;
   ELASTIC_DECL void started(const agent_part::started_workers& start);
   ELASTIC_DECL void progressed(const worker_progress& made);
   ELASTIC_DECL void ended(const agent_part::attempt_worker& worker);
@@ -5321,13 +5351,6 @@ class agent_parts {
   logger log_;
   std::vector<std::shared_ptr<agent_part>> parts_;
 };
-
-/// Creates the parts that the services name, for a run whose workers are `group`. The group may be
-/// constructed later, and must outlive the parts' calls.
-/// Errors: those of the factories; `errc::invalid_argument` if one returns null.
-ELASTIC_DECL std::shared_ptr<agent_parts> make_agent_parts(const agent_services& services,
-                                                           agent_part::context context,
-                                                           std::string run_id, worker_group& group);
 
 /// The members of a context that the caller of a run knows.
 /// @param inbox  of the agent or the replica_set
@@ -5495,9 +5518,9 @@ template <class T>
 class named {
  public:
   named(const T& object) : object_(&object) {}
-  /// Both deleted: g++ 12 would destroy the temporary twice. Declare a variable for it first.
-  named(const T&& temporary) = delete;
-  named() = delete;
+  /// Both deleted: g++ 12 would destroy the temporary twice. Compilers show what is behind them.
+  named(const T&& temporary) = delete;  // declare a variable first, and pass it
+  named() = delete;                     // declare a variable first, and pass it
 
   operator const T&() const { return *object_; }
 
@@ -6337,6 +6360,7 @@ class process_set {
   ELASTIC_DECL void dump(std::ostream& out) const;
 
  private:
+  friend detail::internals;
   using slot_pointer = std::shared_ptr<detail::process_slot>;
 
   // Shared with background coroutines, which may briefly outlive the set.
@@ -6568,6 +6592,237 @@ class process_builder {
 
 }  // namespace elastic::detail
 
+// ---- elastic/contract/detail/call_memfd.hpp ----
+
+namespace elastic::detail {
+
+/// The answer that a worker's function has left.
+struct call_answer {
+  enum class content : std::uint64_t {
+    /// No answer: the function did not end, or it called `exit`.
+    nothing = 0,
+    /// JSON: the return value.
+    value = 1,
+    /// JSON in the form of an error file: the exception.
+    failure = 2,
+    /// Data that no worker of this library writes; `text` says why.
+    garbage = 3,
+  };
+  content kind = content::nothing;
+  std::string text;
+};
+
+/// Carries a call between an agent and the function that a worker runs: an unnamed file in memory,
+/// which the worker gets as its standard input. The agent writes the arguments before it starts the
+/// worker, the worker writes its answer, and the agent reads the answer when the worker has ended.
+///
+/// Neither side waits for the other, and no file remains on disk. The worker cannot write more than
+/// the agent has made room for (the kernel refuses to let the file grow), and the agent checks
+/// everything that it reads. Only written parts use memory.
+///
+/// Thread-safety: one thread at a time.
+class call_memfd {
+ public:
+  /// No file.
+  call_memfd() = default;
+  call_memfd(call_memfd&& other) noexcept { swap(other); }
+  ELASTIC_DECL call_memfd& operator=(call_memfd&& other) noexcept;
+  ELASTIC_DECL ~call_memfd();
+
+  /// The agent's side: creates a file with the arguments and room for an answer of `answer_bytes`.
+  /// Errors: `errc::start_failed`.
+  ELASTIC_DECL static call_memfd make(std::string_view arguments, std::size_t answer_bytes);
+
+  /// The worker's side: takes the file that is its standard input, and replaces standard input by
+  /// /dev/null.
+  /// Errors: `errc::protocol_violation` if standard input is not such a file.
+  ELASTIC_DECL static call_memfd take();
+
+  /// The descriptor that becomes the worker's standard input; borrowed.
+  int descriptor() const { return file_; }
+
+  /// The largest size of an answer, in bytes.
+  std::size_t room() const { return room_; }
+
+  /// The arguments that `make` wrote. They are untrusted if another process had the file meanwhile.
+  /// Errors: `errc::file_access`.
+  ELASTIC_DECL std::string arguments() const;
+
+  /// Writes an answer, which replaces an earlier one: completely or not at all.
+  /// Errors: `errc::file_access`; the text must fit.
+  ELASTIC_DECL void leave(call_answer::content kind, std::string_view text);
+
+  /// The worker's answer. Never fails: invalid data is `garbage`.
+  ELASTIC_DECL call_answer answer() const;
+
+ private:
+  // In native byte order: the file does not leave this machine.
+  struct header {
+    char mark[8] = {'e', 'l', 'c', 'a', 'l', 'l', '1', '\n'};
+    std::uint64_t arguments = 0;
+    std::uint64_t kind = 0;
+    std::uint64_t answer = 0;
+  };
+
+  ELASTIC_DECL static int open_memory();
+  ELASTIC_DECL static call_answer garbage(std::string why);
+
+  [[noreturn]] ELASTIC_DECL static void fail(const char* step);
+
+  std::size_t answer_at() const { return sizeof(header) + arguments_; }
+
+  ELASTIC_DECL bool read(std::size_t offset, void* target, std::size_t size) const;
+  ELASTIC_DECL bool write(std::size_t offset, const void* source, std::size_t size) const;
+  template <class Step>
+  static bool moved(std::size_t size, Step step) {
+    for (std::size_t done = 0; done < size;) {
+      const ssize_t count = step(done);
+      if (count < 0 && errno == EINTR) continue;
+      if (count == 0) errno = ENODATA;
+      if (count <= 0) return false;
+      done += static_cast<std::size_t>(count);
+    }
+    return true;
+  }
+
+  ELASTIC_DECL void swap(call_memfd& other) noexcept;
+
+  int file_ = -1;
+  std::size_t arguments_ = 0;
+  std::size_t room_ = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/workers/worker_calls.hpp ----
+
+namespace elastic::detail {
+
+/// The calls of a function by the workers of an attempt, by local rank. Each worker shares a file
+/// in memory with this process, which carries the arguments and later the answer.
+///
+/// Thread-safety: one strand at a time.
+class worker_calls {
+ public:
+  /// @param workers  0 if the workers run programs
+  explicit worker_calls(std::size_t workers = 0) : files_(workers) {}
+
+  /// Has a process call the function. Errors: `errc::start_failed`.
+  void add(std::size_t slot, const function_call& call, process_spec& process) {
+    const auto workers = static_cast<int>(files_.size());
+    files_.at(slot) = call_memfd::make(call.arguments, return_value_bound(workers));
+    process.stdin_fd = files_[slot].descriptor();
+    const std::string variable = std::string(entrypoint_variable) + "=";
+    std::erase_if(process.environment,
+                  [&](const std::string& entry) { return entry.starts_with(variable); });
+    process.environment.push_back(variable + call.name);
+  }
+
+  /// Takes the call of a worker that outlives its attempt.
+  void keep(std::size_t slot, worker_calls& previous) {
+    if (!files_.empty()) files_.at(slot) = std::move(previous.files_.at(slot));
+  }
+
+  /// Whether the workers call a function.
+  bool is_used() const { return !files_.empty(); }
+
+  /// The return value, as JSON, of a worker that has ended with success.
+  /// Errors: `errc::protocol_violation` if there is none, or none that is valid.
+  std::string value(std::size_t slot) const {
+    call_answer answer = files_.at(slot).answer();
+    if (answer.kind == call_answer::content::garbage) {
+      throw error(errc::protocol_violation, answer.text);
+    }
+    if (answer.kind != call_answer::content::value) {
+      throw error(errc::protocol_violation, "it ended before its function returned");
+    }
+    check_call_text(answer.text, "it");
+    return std::move(answer.text);
+  }
+
+  /// The exception that ended the function of a worker; empty if none did.
+  std::optional<error_file_content> failure(std::size_t slot) const {
+    if (files_.empty()) return std::nullopt;
+    const call_answer answer = files_.at(slot).answer();
+    if (answer.kind != call_answer::content::failure) return std::nullopt;
+    return parse_error_file(answer.text);
+  }
+
+ private:
+  std::vector<call_memfd> files_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/workers/worker_files.hpp ----
+
+namespace elastic::detail {
+
+/// The directories and files that the output of the workers goes to. A full disk must not end a job
+/// that runs: once workers have run, those that are started later go without files if they must.
+///
+/// Thread-safety: one strand at a time.
+class worker_files {
+ public:
+  /// The files in the log directory that have a worker's output; empty: none.
+  struct output {
+    std::string out;
+    std::string err;
+  };
+
+  /// @param spec, layout  must outlive this object
+  /// @param logs          null: the default ones
+  ELASTIC_DECL worker_files(const worker_spec& spec, log_layout& layout,
+                            std::shared_ptr<logs_specs> logs, logger log);
+
+  /// Workers have run: from now on others can do without files.
+  void become_optional() { are_optional_ = true; }
+
+  /// Makes the directories of an attempt of all workers.
+  /// Errors: `errc::file_access`, unless files are optional.
+  ELASTIC_DECL task<void> start_attempt(int restart_count);
+
+  /// Makes those of some workers, which are started beside others.
+  /// Errors: `errc::file_access`, unless files are optional.
+  ELASTIC_DECL task<void> add_workers(int restart_count, std::vector<std::size_t> slots,
+                                      std::int64_t epoch);
+
+  /// The plans for the output of all workers, of which those in `slots` are about to start.
+  /// Errors: those of `logs_specs::plan`; `errc::invalid_argument` if it plans for another number.
+  ELASTIC_DECL std::vector<logs_specs::worker_output> plan(
+      const std::vector<worker_identity>& identities, int restart_count,
+      const std::vector<std::size_t>& slots);
+
+  /// The files of a process that is about to start. Files outside of the log directory are left
+  /// out: whether those may hang is not known.
+  ELASTIC_DECL output files_of(const process_set::process& process) const;
+
+  /// Has a process go without files, whose start has failed; its output is shown.
+  /// Result: false if that does not help, or must not be.
+  ELASTIC_DECL bool drop_files(const error& failure, std::size_t slot, int restart_count,
+                               process_set::process& process);
+
+ private:
+  ELASTIC_DECL bool can_do_without(const error& failure) const;
+  ELASTIC_DECL void go_without(const std::string& problem, int restart_count,
+                               const std::vector<std::size_t>& slots);
+  ELASTIC_DECL task<void> make(int restart_count, std::vector<std::size_t> slots,
+                               std::function<void(log_layout&)> change);
+  ELASTIC_DECL task<void> change_layout(std::function<void(log_layout&)> change);
+
+  // Warns once about streams that are redirected to files although there is no log directory.
+  ELASTIC_DECL void warn_of_discarded_output(const std::vector<logs_specs::worker_output>& outputs);
+
+  const worker_spec& spec_;
+  log_layout& layout_;
+  std::shared_ptr<logs_specs> logs_;
+  logger log_;
+  bool are_optional_ = false;
+  bool has_warned_ = false;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/detail/workers/worker_leftovers.hpp ----
 
 namespace elastic::detail {
@@ -6684,6 +6939,10 @@ struct job_event {
     step_reached,
     standbys_changed,
     notice_given,
+    vault_committed,
+    vault_restored,
+    vault_dropped,
+    vault_skipped,
   };
 
   /// Why a worker seems to delay the others: its steps take longer, it does nothing while they
@@ -6700,7 +6959,7 @@ struct job_event {
   /// - round_ended: "node_waiting", "node_lost", "paused" or "worker_failed"
   /// - ranks_replaced: the same for the round that ended before
   /// - exit_barrier_ended: "passed", "changed" or "timed_out"
-  /// - stall_found: a stall_verdict::kind
+  /// - stall_found: the cause, such as "behind", "stopped" or "mismatch"
   /// - notice_given: what workers have shown: "failed" (they reported an exception and do not end),
   ///   "unfinished" (others have ended, and they do not), "missing" (they have not come to
   ///   `init_process_group`)
@@ -6737,17 +6996,21 @@ struct job_event {
   /// How often workers of the job have failed so far, and how often they may.
   std::optional<std::int64_t> restarts = {};
   std::optional<std::int64_t> max_restarts = {};
-  /// The furthest step that a worker of this node has reported in the attempt.
+  /// The furthest step that a worker of this node has reported in the attempt; of the vault's
+  /// events: the step of the generation.
   std::optional<std::int64_t> step = {};
+  /// The vault's events: the number of a generation in its epoch.
+  std::optional<std::int64_t> generation = {};
   /// 1: another node had the failure that ended the round, of which those of this node's workers
   /// are the consequence; or another node has found the stall (stall_found).
   std::optional<std::int64_t> elsewhere = {};
   /// How many workers were stopped, saved a checkpoint, were started from a standby, delay the
   /// others (stall_found; `rank` is the first), are named (notice_given, too), or continued in a
   /// new round (ranks_replaced).
-  /// standbys_changed: how many standbys wait.
+  /// standbys_changed: how many standbys wait. The vault's events: how many commits were skipped.
   std::optional<std::int64_t> count = {};
-  /// standbys_changed: how many are in the making, and the memory of those that wait, in bytes.
+  /// standbys_changed: how many are in the making, and the memory of those that wait, in bytes. The
+  /// vault's events: the memory of its slots on this node.
   std::optional<std::int64_t> making = {};
   std::optional<std::int64_t> bytes = {};
 
@@ -6755,6 +7018,7 @@ struct job_event {
   /// round was known to have ended. The first step_reached: the time since the workers were
   /// started. round_ended, stall_found: how long no worker of this node has reported another step;
   /// for a stall of a job without steps, how long a rank has waited for the others.
+  /// vault_restored: how long the slowest worker of this node took.
   std::optional<double> seconds = {};
   /// A time limit: for workers to end (workers_stopping); or the delay of a restart.
   std::optional<double> allowed = {};
@@ -6802,6 +7066,10 @@ inline constexpr auto job_event_kinds =
         {job_event::type::step_reached, "step_reached"},
         {job_event::type::standbys_changed, "standbys_changed"},
         {job_event::type::notice_given, "notice_given"},
+        {job_event::type::vault_committed, "vault_committed"},
+        {job_event::type::vault_restored, "vault_restored"},
+        {job_event::type::vault_dropped, "vault_dropped"},
+        {job_event::type::vault_skipped, "vault_skipped"},
     });
 
 constexpr std::string_view to_string(job_event::type kind) {
@@ -6981,108 +7249,6 @@ class descriptor_lender {
 /// Cancellation: all types.
 ELASTIC_DECL task<void> make_room_for_descriptors(std::shared_ptr<time_source> time,
                                                   std::size_t count);
-
-}  // namespace elastic::detail
-
-// ---- elastic/contract/detail/call_memfd.hpp ----
-
-namespace elastic::detail {
-
-/// The answer that a worker's function has left.
-struct call_answer {
-  enum class content : std::uint64_t {
-    /// No answer: the function did not end, or it called `exit`.
-    nothing = 0,
-    /// JSON: the return value.
-    value = 1,
-    /// JSON in the form of an error file: the exception.
-    failure = 2,
-    /// Data that no worker of this library writes; `text` says why.
-    garbage = 3,
-  };
-  content kind = content::nothing;
-  std::string text;
-};
-
-/// Carries a call between an agent and the function that a worker runs: an unnamed file in memory,
-/// which the worker gets as its standard input. The agent writes the arguments before it starts the
-/// worker, the worker writes its answer, and the agent reads the answer when the worker has ended.
-///
-/// Neither side waits for the other, and no file remains on disk. The worker cannot write more than
-/// the agent has made room for (the kernel refuses to let the file grow), and the agent checks
-/// everything that it reads. Only written parts use memory.
-///
-/// Thread-safety: one thread at a time.
-class call_memfd {
- public:
-  /// No file.
-  call_memfd() = default;
-  call_memfd(call_memfd&& other) noexcept { swap(other); }
-  ELASTIC_DECL call_memfd& operator=(call_memfd&& other) noexcept;
-  ELASTIC_DECL ~call_memfd();
-
-  /// The agent's side: creates a file with the arguments and room for an answer of `answer_bytes`.
-  /// Errors: `errc::start_failed`.
-  ELASTIC_DECL static call_memfd make(std::string_view arguments, std::size_t answer_bytes);
-
-  /// The worker's side: takes the file that is its standard input, and replaces standard input by
-  /// /dev/null.
-  /// Errors: `errc::protocol_violation` if standard input is not such a file.
-  ELASTIC_DECL static call_memfd take();
-
-  /// The descriptor that becomes the worker's standard input; borrowed.
-  int descriptor() const { return file_; }
-
-  /// The largest size of an answer, in bytes.
-  std::size_t room() const { return room_; }
-
-  /// The arguments that `make` wrote. They are untrusted if another process had the file meanwhile.
-  /// Errors: `errc::file_access`.
-  ELASTIC_DECL std::string arguments() const;
-
-  /// Writes an answer, which replaces an earlier one: completely or not at all.
-  /// Errors: `errc::file_access`; the text must fit.
-  ELASTIC_DECL void leave(call_answer::content kind, std::string_view text);
-
-  /// The worker's answer. Never fails: invalid data is `garbage`.
-  ELASTIC_DECL call_answer answer() const;
-
- private:
-  // In native byte order: the file does not leave this machine.
-  struct header {
-    char mark[8] = {'e', 'l', 'c', 'a', 'l', 'l', '1', '\n'};
-    std::uint64_t arguments = 0;
-    std::uint64_t kind = 0;
-    std::uint64_t answer = 0;
-  };
-
-  ELASTIC_DECL static int open_memory();
-  ELASTIC_DECL static call_answer garbage(std::string why);
-
-  [[noreturn]] ELASTIC_DECL static void fail(const char* step);
-
-  std::size_t answer_at() const { return sizeof(header) + arguments_; }
-
-  ELASTIC_DECL bool read(std::size_t offset, void* target, std::size_t size) const;
-  ELASTIC_DECL bool write(std::size_t offset, const void* source, std::size_t size) const;
-  template <class Step>
-  static bool moved(std::size_t size, Step step) {
-    for (std::size_t done = 0; done < size;) {
-      const ssize_t count = step(done);
-      if (count < 0 && errno == EINTR) continue;
-      if (count == 0) errno = ENODATA;
-      if (count <= 0) return false;
-      done += static_cast<std::size_t>(count);
-    }
-    return true;
-  }
-
-  ELASTIC_DECL void swap(call_memfd& other) noexcept;
-
-  int file_ = -1;
-  std::size_t arguments_ = 0;
-  std::size_t room_ = 0;
-};
 
 }  // namespace elastic::detail
 
@@ -7348,7 +7514,9 @@ class worker_group {
   ///
   /// Result: when all have answered or ended, at the latest after `within`.
   /// Cancellation: all types; throws `operation_aborted`.
-  task<checkpoint_outcome> checkpoint(duration timeout) & { return channels_.checkpoint(timeout); }
+  task<worker_channels::checkpoint_outcome> checkpoint(duration timeout) & {
+    return channels_.checkpoint(timeout);
+  }
 
   /// Tells the workers on the control channel to pause, or to continue.
   void pause() { channels_.pause(); }
@@ -7375,9 +7543,6 @@ class worker_group {
 
   /// How many workers run.
   std::size_t running() const { return processes_.running(); }
-
-  /// Whether workers have run, in any attempt.
-  bool has_run() const { return has_run_; }
 
   /// The error with which a run ends. Before workers have run, the caller can correct some errors
   /// (a value, a file, a port) and try again; afterwards, each is the failure of a running job:
@@ -7458,30 +7623,15 @@ class worker_group {
   ELASTIC_DECL std::optional<int> owner_of(pid_t pid) const;
   ELASTIC_DECL void announce_stop(const stop_plan& plan);
 
-  // Whether workers start without log files after this failure.
-  ELASTIC_DECL bool may_lack_files(const error& failure) const;
-  ELASTIC_DECL void go_without_files(const std::string& problem, int restart_count,
-                                     const std::vector<std::size_t>& slots);
-  ELASTIC_DECL std::vector<logs_specs::worker_output> plan_outputs(
-      const std::vector<worker_identity>& identities, int restart_count,
-      const std::vector<std::size_t>& slots);
   ELASTIC_DECL task<void> start_process(std::size_t slot, process_set::process process,
                                         int restart_count);
 
-  // Warns once about streams that are redirected to files although there is no log directory.
-  ELASTIC_DECL void warn_of_discarded_output(const std::vector<logs_specs::worker_output>& outputs);
   // Starts the workers concurrently: each start waits for the first message of its guard, and the
   // guards run on other processors.
   ELASTIC_DECL task<void> start_some(std::vector<worker_identity> identities,
                                      std::vector<std::size_t> slots, const job_context& job);
   ELASTIC_DECL task<void> start_worker(worker_identity identity, const job_context& job,
                                        logs_specs::worker_output output);
-  ELASTIC_DECL void give_call(std::size_t slot, process_spec& process);
-  ELASTIC_DECL void take_value(std::map<int, std::string>& values, int rank,
-                               detail::call_answer answer) const;
-
-  /// The reason of a failure that a worker's function left, if there is no error file.
-  ELASTIC_DECL std::optional<error_file_content> failure_of_call(std::size_t slot) const;
   ELASTIC_DECL void note(const process_set::process_end& end);
   // Resets the state of a replica that has ended, as if it had never run.
   ELASTIC_DECL void forget(std::size_t slot);
@@ -7504,11 +7654,6 @@ class worker_group {
   ELASTIC_DECL task<void> make_room();
   ELASTIC_DECL task<void> start_each(rendezvous_round round, assigned_ranks ranks,
                                      std::string run_id, std::vector<int> restart_counts);
-  ELASTIC_DECL task<void> make_directories(int restart_count);
-  ELASTIC_DECL task<void> make_directories(int restart_count, std::vector<std::size_t> slots);
-  ELASTIC_DECL task<void> make_or_lack(int restart_count, std::vector<std::size_t> slots,
-                                       std::function<void(log_layout&)> make);
-  ELASTIC_DECL task<void> change_layout(std::function<void(log_layout&)> change);
   ELASTIC_DECL detail::worker_leftovers::source source_of(const worker& failed) const;
   ELASTIC_DECL task<void> read_leftovers();
 
@@ -7535,8 +7680,7 @@ class worker_group {
     /// The count when the workers were started.
     std::optional<std::uint64_t> oom_kills;
     std::vector<worker> workers;
-    /// By local rank, if the workers run a function.
-    std::vector<detail::call_memfd> sheets;
+    detail::worker_calls calls;
     /// The local ranks of the workers that ended, in the order of their ends.
     std::vector<std::size_t> ended;
     worker_state state = worker_state::init;
@@ -7558,12 +7702,8 @@ class worker_group {
       time_point heard{};
     };
     std::vector<reported_step> steps;
-    /// By local rank, the files in the log directory that have the worker's output; empty: none.
-    struct output_files {
-      std::string out;
-      std::string err;
-    };
-    std::vector<output_files> files;
+    /// By local rank.
+    std::vector<detail::worker_files::output> files;
     detail::worker_watch watch;
     /// How many suspicions were reported, and which workers are suspected: the end of a suspicion
     /// is reported, too.
@@ -7583,8 +7723,8 @@ class worker_group {
   worker_spec spec_;
   detail::descriptor_need descriptors_;
   log_layout& layout_;
+  detail::worker_files files_;
   detail::worker_leftovers leftovers_;
-  std::shared_ptr<logs_specs> logs_;
   logger log_;
   /// Null: nothing is reported.
   std::shared_ptr<job_journal> journal_;
@@ -7597,7 +7737,6 @@ class worker_group {
   std::function<void()> on_start_;
   /// Empty: the workers are not replicas.
   std::function<void(std::size_t)> on_replica_end_;
-  bool has_warned_of_output_ = false;
   bool has_run_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
@@ -8361,12 +8500,6 @@ struct launch_config {
 
 namespace elastic {
 
-class job_journal;
-struct job_event;
-namespace detail {
-class job_tracker;
-}
-
 /// A job of this node, for programs that run jobs beside other work: it can be stopped from
 /// anywhere, and its result is not lost if it is cancelled.
 ///
@@ -8411,9 +8544,6 @@ class job {
     int restarts = 0;
     /// By local rank; empty before the first start.
     std::vector<worker> workers;
-
-    /// Changes this to the state after an event of the job's journal.
-    ELASTIC_DECL void apply(const job_event& event);
   };
 
   /// @param executor  where the job runs, on its own strand; may be a thread pool's executor
@@ -8440,7 +8570,7 @@ class job {
   /// `operation_aborted`, the others are lost. `async_run` has no such gap.
   ELASTIC_DECL task<run_result> run() &;
   /// Deleted: the destructor of a temporary would stop the run.
-  task<run_result> run() && = delete;
+  task<run_result> run() && = delete;  // declare the job first
 
   /// Runs the job as `run` does, with any completion token of Asio: a function, `use_future`,
   /// `use_awaitable`, `deferred`. The signature is `void(std::exception_ptr, run_result)`. The
@@ -8458,9 +8588,9 @@ class job {
   }
   /// Deleted: the destructor of a temporary would stop the run.
   template <class CompletionToken>
-  auto async_run(CompletionToken&& token) && = delete;
+  auto async_run(CompletionToken&& token) && = delete;  // declare the job first
 
-  /// The current state of the job on this node; never null. A change replaces it by a new snapshot.
+  /// The current state of the job on this node, which no later change changes; never null.
   ELASTIC_DECL std::shared_ptr<const snapshot> view() const;
 
   /// Writes what the job does on this node, and since when, for people: `local_agent::dump`.
@@ -8490,11 +8620,7 @@ class job {
   }
 
  private:
-  ELASTIC_DECL void prepare(const launch_config& config, agent_services services);
-
   asio::any_io_executor executor_;
-  std::shared_ptr<job_journal> journal_;
-  std::shared_ptr<detail::job_tracker> tracker_;
   std::unique_ptr<local_agent> agent_;
 };
 
@@ -9575,14 +9701,22 @@ ELASTIC_DECL void add_library_backend(
 /// A backend that a program adds by `add` replaces one of the library with the same name, whichever
 /// is added first. The order of the calls above does not matter either.
 class rendezvous_registry
-    : public detail::named_factories<rendezvous_factory, const rendezvous_parameters&> {
+    : detail::named_factories<rendezvous_factory, const rendezvous_parameters&> {
  public:
+  /// A function that makes a rendezvous_factory of rendezvous_parameters.
+  using named_factories::factory;
+
   ELASTIC_DECL rendezvous_registry();
 
   /// Adds a backend of the program, or replaces the one of that name. `add_nodes` and its like keep
   /// it, and add the rest.
   /// Errors: `errc::invalid_argument` if `make` is null.
   ELASTIC_DECL void add(std::string name, factory make);
+
+  /// `contains(name)`: whether there is a backend of that name.
+  using named_factories::contains;
+  /// `names()`: every name, in order, as "c10d, static".
+  using named_factories::names;
 
   /// Makes the factory for the handler that `parameters.backend` names. Does not block.
   /// Errors: `errc::invalid_argument` for an unknown name, for a null `time`, for a setting out of
@@ -11171,13 +11305,6 @@ class tcp_store_server {
 
 namespace detail {
 
-// ---- listening sockets ----------------------------------------------------------------------
-
-/// Result: a listening socket that is closed on exec; -1 on failure, with `errno` set.
-ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& place);
-
-// ---- server ---------------------------------------------------------------------------------
-
 /// The part of a server that its coroutines and connections share, so that it lives while they do.
 class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_server_core> {
  public:
@@ -11989,116 +12116,6 @@ ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(
 
 #if defined(ELASTIC_WITH_CLI)
 
-// ---- elastic/cli/chaos_plan.hpp ----
-
-namespace elastic {
-
-/// The faults of a job. Each agent injects those that target its node and its workers.
-struct chaos_plan {
-  /// A fault that is injected on purpose, to show how a job recovers from it.
-  struct fault {
-    enum class kind {
-      /// SIGKILL.
-      kill,
-      /// SIGSTOP, and SIGCONT later.
-      stop,
-      /// Stopped for nine tenths of the time.
-      slow,
-      /// The agent's connections, as if its cables were pulled, and put in again later.
-      cut,
-    };
-    enum class target { rank, node };
-
-    kind what = kind::kill;
-    target scope = target::rank;
-    /// The rank of a worker, or the group rank of a node.
-    int number = 0;
-    /// The time since the job's workers first ran on this node.
-    duration start{};
-    /// How long it lasts; not for `kill`.
-    duration span{};
-
-    friend bool operator==(const fault&, const fault&) = default;
-  };
-
-  /// Faults of random kinds and ranks, the same for each node that has the same seed.
-  struct random_faults {
-    std::uint64_t seed = 0;
-    /// Between one fault and the next, on average.
-    duration mean_gap{};
-
-    friend bool operator==(const random_faults&, const random_faults&) = default;
-  };
-
-  std::vector<fault> faults;
-  std::optional<random_faults> noise;
-
-  bool empty() const { return faults.empty() && !noise; }
-  friend bool operator==(const chaos_plan&, const chaos_plan&) = default;
-};
-
-/// Reads "kill=rank:3@20s,stop=rank:2@10s+5s,slow=rank:0@1m+30s,kill=node:1@2m,cut=node:1@30s+10s,
-/// random=7@20s", without blanks. A time has a unit: ms, s, m or h. Errors:
-/// `errc::invalid_argument`, with the part that is wrong and what is allowed.
-ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text);
-
-/// The fault or the plan as it is written there.
-ELASTIC_DECL std::string to_text(const chaos_plan::fault& fault);
-ELASTIC_DECL std::string to_text(const chaos_plan& plan);
-
-/// The ranks and nodes that the plan names and that a world of this size lacks, such as "rank 8,
-/// node 2"; empty if there is none.
-ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size, int nodes);
-
-}  // namespace elastic
-
-// ---- elastic/cli/command_line_facts.hpp ----
-
-namespace elastic {
-
-/// The facts on which a command line depends besides its arguments.
-struct command_line_facts {
-  /// A command that takes the place of a script, such as "explain".
-  struct command {
-    std::string word;
-    /// Its arguments and what it does, for --help.
-    std::string arguments;
-    std::string help;
-  };
-
-  /// Gives the PET_* defaults, PYTHON_EXEC and the like; the workers inherit it.
-  environment_map environment;
-  /// The values of "cpu" and "gpu" for --nproc-per-node: see count_processors, count_accelerators.
-  int processors = 1;
-  int accelerators = 0;
-  /// The interpreter for scripts, unless PYTHON_EXEC names another program: see default_python.
-  std::string python = "python3";
-  /// The warning for a user who expects another one: see python_warning. Empty: none.
-  std::string python_warning = {};
-
-  /// Whether the job has a name without --rdzv-id, as the roles of a job file have.
-  bool has_run_id = false;
-
-  // About the program, for messages and --help.
-
-  std::string program = "elasticrun";
-  /// The program's commands, for --help and completions; it must recognize them itself.
-  std::vector<command> commands = {};
-  /// Whether the program injects the faults of --chaos; if not, --help omits the option, and it is
-  /// refused.
-  bool injects_faults = false;
-  /// Whether the program runs the jobs of files (--job). As with --chaos.
-  bool reads_job_files = false;
-  /// Whether the program starts a worker under a debugger (--debug-rank). As with --chaos.
-  bool offers_debugger = false;
-};
-
-/// The facts of this process and its machine; those about the program have their defaults.
-/// Errors: none.
-ELASTIC_DECL command_line_facts gather_command_line_facts();
-
-}  // namespace elastic
-
 // ---- elastic/cli/early_exit.hpp ----
 
 namespace elastic {
@@ -12127,25 +12144,6 @@ ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view progr
 /// Prints the text of an early exit. If stdout cannot be written, it says so on stderr.
 /// Result: the code for `main` to return: that of the exit, or `exit_unwritten`.
 ELASTIC_DECL int leave(const early_exit& exit, std::string_view program = "elasticrun");
-
-}  // namespace elastic
-
-// ---- elastic/cli/debugger_plan.hpp ----
-
-namespace elastic {
-
-/// Which worker of a job runs under a debugger, and where the debugger listens.
-struct debugger_plan {
-  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
-  debugger_plan() = default;
-
-  /// The worker's rank in the job; empty: no worker has a debugger.
-  std::optional<int> rank;
-  /// An address of the worker's node, or what names one as for `local_address_named`.
-  std::string host = "127.0.0.1";
-  /// 0: a free port, another one at each start of the worker.
-  std::uint16_t port = 0;
-};
 
 }  // namespace elastic
 
@@ -12298,6 +12296,39 @@ ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms
 
 #endif
 
+#if defined(ELASTIC_WITH_VAULT)
+
+// ---- elastic/vault/vault_terms.hpp ----
+
+namespace elastic {
+
+/// How much memory of a node keeps the commits of an agent's workers. One of the two is set, or
+/// none: then there is no vault.
+struct vault_terms {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  vault_terms() = default;
+
+  /// In bytes.
+  std::uint64_t limit_bytes = 0;
+  /// In percent of the memory that this process can have: the limit of its cgroup (version 2), or
+  /// else that of the machine. 1 to 100.
+  int limit_percent = 0;
+
+  bool is_set() const { return limit_bytes > 0 || limit_percent > 0; }
+};
+
+/// Checks vault_terms. Errors: `errc::invalid_argument` if not exactly one limit is set, or the
+/// percentage is out of range.
+ELASTIC_DECL void validate(const vault_terms& terms);
+
+/// The limit in bytes. Reads a few small files for a percentage.
+/// Errors: `errc::not_supported` if the memory of this machine is unknown.
+ELASTIC_DECL std::uint64_t vault_limit(const vault_terms& terms);
+
+}  // namespace elastic
+
+#endif
+
 #if defined(ELASTIC_WITH_WIRE)
 
 // ---- elastic/wire/wire_terms.hpp ----
@@ -12349,6 +12380,63 @@ namespace elastic {
 
 /// Everything that the options of `elasticrun` set: the job, and what the program does around it.
 struct program_config {
+  /// The faults of a job. Each agent injects those that target its node and its workers.
+  struct chaos_plan {
+    /// A fault that is injected on purpose, to show how a job recovers from it.
+    struct fault {
+      enum class kind {
+        /// SIGKILL.
+        kill,
+        /// SIGSTOP, and SIGCONT later.
+        stop,
+        /// The worker is stopped for nine tenths of the time.
+        slow,
+        /// The agent's connections, as if its cables were pulled, and put in again later.
+        cut,
+      };
+      enum class target { rank, node };
+
+      kind what = kind::kill;
+      target scope = target::rank;
+      /// The rank of a worker, or the group rank of a node.
+      int number = 0;
+      /// The time since the job's workers first ran on this node.
+      duration start{};
+      /// How long it lasts; not for `kill`.
+      duration span{};
+
+      friend bool operator==(const fault&, const fault&) = default;
+    };
+
+    /// Faults of random kinds and ranks, the same for each node that has the same seed.
+    struct random_faults {
+      std::uint64_t seed = 0;
+      /// Between one fault and the next, on average.
+      duration mean_gap{};
+
+      friend bool operator==(const random_faults&, const random_faults&) = default;
+    };
+
+    std::vector<fault> faults;
+    std::optional<random_faults> noise;
+
+    bool empty() const { return faults.empty() && !noise; }
+    friend bool operator==(const chaos_plan&, const chaos_plan&) = default;
+  };
+
+  /// Which worker of a job runs under a debugger, and where the debugger listens.
+  struct debugger_plan {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    debugger_plan() = default;
+
+    /// The worker's rank in the job; empty: no worker has a debugger.
+    std::optional<int> rank;
+    /// An address of the worker's node, or what names one as for `local_address_named`.
+    std::string host = "127.0.0.1";
+    /// 0: a free port, another one at each start of the worker.
+    std::uint16_t port = 0;
+  };
+
   /// The job, for `make_agent`.
   launch_config job;
   /// The options of `run_as_program`.
@@ -12358,6 +12446,8 @@ struct program_config {
   warm_standby standby;
   /// Which wire-ups the workers get: for `add_wire`, if there are any.
   wire_terms wire;
+  /// How much memory keeps the workers' commits: for `add_vault`, if there is any.
+  vault_terms vault;
   /// The options of `add_diagnosis`.
   job_diagnosis diagnosis;
   /// The name of the job in the report of a failure, for `closing_words`: the script.
@@ -12388,6 +12478,45 @@ namespace elastic {
 
 /// The parsed arguments.
 struct command_line {
+  /// The facts on which a command line depends besides its arguments.
+  struct facts {
+    /// A command that takes the place of a script, such as "explain".
+    struct command {
+      std::string word;
+      /// Its arguments and what it does, for --help.
+      std::string arguments;
+      std::string help;
+    };
+
+    /// The environment variables: PET_* defaults, PYTHON_EXEC and the like. The workers inherit
+    /// them.
+    environment_map environment;
+    /// The values of "cpu" and "gpu" for --nproc-per-node: see count_processors,
+    /// count_accelerators.
+    int processors = 1;
+    int accelerators = 0;
+    /// The interpreter for scripts, unless PYTHON_EXEC names another program: see default_python.
+    std::string python = "python3";
+    /// The warning for a user who expects another one: see python_warning. Empty: none.
+    std::string python_warning = {};
+
+    /// Whether the job has a name without --rdzv-id, as the roles of a job file have.
+    bool has_run_id = false;
+
+    // About the program, for messages and --help.
+
+    std::string program = "elasticrun";
+    /// The program's commands, for --help and completions; it must recognize them itself.
+    std::vector<command> commands = {};
+    /// Whether the program injects the faults of --chaos; if not, --help omits the option, and it
+    /// is refused.
+    bool injects_faults = false;
+    /// Whether the program runs the jobs of files (--job). As with --chaos.
+    bool reads_job_files = false;
+    /// Whether the program starts a worker under a debugger (--debug-rank). As with --chaos.
+    bool offers_debugger = false;
+  };
+
   /// The I/O that a program asks for: ELASTIC_IO.
   enum class io_choice {
     /// io_uring if it is available, else epoll.
@@ -12426,6 +12555,10 @@ struct command_line {
   std::vector<option> options = {};
 };
 
+/// The facts of this process and its machine; those about the program have their defaults.
+/// Errors: none.
+ELASTIC_DECL command_line::facts gather_command_line_facts();
+
 /// Reads the arguments of `elasticrun`, without the program's own name.
 ///
 /// It knows torchrun's options and elasticrun's own. Names may have dashes or underscores and may
@@ -12438,7 +12571,7 @@ struct command_line {
 /// exit code 2. Errors: none. A pure function: it uses no file, device or environment except
 /// `facts`.
 ELASTIC_DECL std::variant<command_line, command_line::version_request, early_exit>
-parse_command_line(const std::vector<std::string>& arguments, const command_line_facts& facts);
+parse_command_line(const std::vector<std::string>& arguments, const command_line::facts& facts);
 
 }  // namespace elastic
 
@@ -12523,78 +12656,6 @@ namespace elastic {
 /// Errors: none. Cancellation: all types.
 ELASTIC_DECL task<std::string> local_stacks(
     named<std::vector<agent_part::attempt_worker>> workers);
-
-}  // namespace elastic
-
-// ---- elastic/diagnosis/stall_verdict.hpp ----
-
-namespace elastic {
-
-/// Which ranks hold up a job, and why.
-struct stall_verdict {
-  /// Why a job has stalled.
-  enum class kind {
-    /// No rank can be blamed.
-    unknown,
-    /// A rank's process has ended.
-    dead,
-    /// A rank was stopped by a signal or a debugger.
-    stopped,
-    /// A rank waits uninterruptibly in the kernel, for a disk or a file server.
-    blocked,
-    /// A rank left its work with an exception and waits during its exit.
-    left,
-    /// Ranks called different operations although all should call the same.
-    mismatch,
-    /// Ranks wait for each other in different groups, in a cycle.
-    elsewhere,
-    /// A rank has not entered the operation in which the others wait.
-    behind,
-    /// The same, but it computes: slow, not hung.
-    slow,
-    /// A rank answers nothing while all others wait.
-    silent,
-    /// All ranks have entered the operation, and it does not end.
-    transport,
-  };
-
-  /// How sure a verdict is: policies that kill workers should require `certain`.
-  enum class confidence_level { none, likely, certain };
-
-  kind cause = kind::unknown;
-  confidence_level confidence = confidence_level::none;
-  /// The ranks to blame, the most important first; empty if the cause is unknown. At most
-  /// `limits::blamed_ranks`.
-  std::vector<int> ranks = {};
-  /// One printable line: "rank 5 (node3, local rank 1) has not entered all_reduce #4711 of group
-  /// dp_0, in which 7 others have waited for 31 s; it is in data.py:88 read_shard". At most
-  /// `limits::verdict_sentence_bytes`.
-  std::string sentence = {};
-  /// The evidence for the sentence, as printable lines. At most `limits::verdict_evidence_lines` of
-  /// `limits::verdict_evidence_bytes` each.
-  std::vector<std::string> evidence = {};
-
-  friend bool operator==(const stall_verdict&, const stall_verdict&) = default;
-};
-
-/// The name of each cause, as `/api/v1`, the journal and the metrics write it.
-inline constexpr std::array<std::pair<stall_verdict::kind, std::string_view>, 11> stall_causes{{
-    {stall_verdict::kind::unknown, "unknown"},
-    {stall_verdict::kind::dead, "dead"},
-    {stall_verdict::kind::stopped, "stopped"},
-    {stall_verdict::kind::blocked, "blocked"},
-    {stall_verdict::kind::left, "left"},
-    {stall_verdict::kind::mismatch, "mismatch"},
-    {stall_verdict::kind::elsewhere, "elsewhere"},
-    {stall_verdict::kind::behind, "behind"},
-    {stall_verdict::kind::slow, "slow"},
-    {stall_verdict::kind::silent, "silent"},
-    {stall_verdict::kind::transport, "transport"},
-}};
-
-inline std::string_view to_string(stall_verdict::kind cause) {
-  return stall_causes[static_cast<std::size_t>(cause)].second;
-}
 
 }  // namespace elastic
 
@@ -13814,6 +13875,8 @@ struct standby_view {
   std::size_t missing = 0;
   /// Standbys whose workers have imported more since they were made; empty if unknown.
   std::optional<std::size_t> outdated = {};
+  /// Whether one that waits has only imported, though standbys run the script by now.
+  bool lacks_script = false;
   /// Standbys that wait.
   std::size_t ready = 0;
   /// The available memory in bytes; empty: unknown.
@@ -13898,6 +13961,7 @@ class standby_plan {
 
  private:
   ELASTIC_DECL standby_step next_but_for_memory(const standby_view& view) const;
+  ELASTIC_DECL standby_step complete(const standby_view& view) const;
   ELASTIC_DECL standby_step review(const standby_view& view) const;
 
   duration delay_;
@@ -14144,8 +14208,9 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   ELASTIC_DECL void check();
 
   /// From now on, standbys run the script up to the point that it chooses (`survive.prepare()`).
-  /// Waiting standbys are replaced. If a standby does not reach that point, or its script asks for
-  /// what only an attempt decides, this mode ends, and standbys only import again.
+  /// Waiting standbys are replaced, and serve as they are until then. If a standby does not reach
+  /// that point, or its script asks for what only an attempt decides, this mode ends, and standbys
+  /// only import again.
   ELASTIC_DECL void run_scripts();
 
   /// Waits until all standbys are ready, or no more are being made at present.
@@ -14177,7 +14242,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   const std::optional<std::string>& off() const { return plan_.off(); }
 
   /// How the processes of this attempt were started.
-  const worker_starts& starts() const { return starts_; }
+  const run_result::worker_starts& starts() const { return starts_; }
 
  private:
   using process_pointer = std::shared_ptr<detail::standby_process>;
@@ -14276,6 +14341,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   ELASTIC_DECL detail::standby_view look(bool may_restart) const;
   ELASTIC_DECL std::vector<std::string> lacking() const;
   ELASTIC_DECL standby_pointer unfinished() const;
+  ELASTIC_DECL standby_pointer incomplete() const;
   ELASTIC_DECL standby_pointer outdated() const;
   ELASTIC_DECL std::shared_ptr<detail::import_record> record_for(const std::string& key) const;
   ELASTIC_DECL std::uint64_t size_of_one() const;
@@ -14309,7 +14375,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   services services_;
   detail::standby_plan plan_;
   int attempt_ = 0;
-  worker_starts starts_;
+  run_result::worker_starts starts_;
   detail::standby_view::stage stage_ = detail::standby_view::stage::work;
   time_point launched_;
   bool have_stepped_ = false;
@@ -14367,27 +14433,6 @@ ELASTIC_DECL void add_worker_store(rendezvous_registry& registry);
 }  // namespace elastic
 
 #if defined(ELASTIC_WITH_ROLES)
-
-// ---- elastic/roles/group_state.hpp ----
-
-namespace elastic {
-
-/// The roles of a job, as the role_group of this node sees them.
-struct group_state {
-  /// The state of each role, and its workers on all nodes.
-  job_roles document;
-  /// Why each role is in its state, a clause for each.
-  std::vector<std::string> reasons;
-  /// The outcome of the job, and the reason; `init` until it is decided.
-  worker_state verdict = worker_state::init;
-  std::string reason;
-  /// The job has ended: no role runs any more.
-  bool is_over = false;
-  /// How often all roles were restarted.
-  int restarts = 0;
-};
-
-}  // namespace elastic
 
 // ---- elastic/roles/replica_set.hpp ----
 
@@ -14451,7 +14496,7 @@ class replica_set {
   /// `operation_aborted`, the others are lost. `async_run` has no such gap.
   ELASTIC_DECL task<run_result> run() &;
   /// Deleted: the destructor of a temporary would stop the run.
-  task<run_result> run() && = delete;
+  task<run_result> run() && = delete;  // declare the set first
 
   /// Runs the replicas as `run` does, on the executor, with any completion token of Asio. The
   /// signature is `void(std::exception_ptr, run_result)`. The handler is called on its associated
@@ -14469,7 +14514,7 @@ class replica_set {
   }
   /// Deleted: the destructor of a temporary would stop the run.
   template <class CompletionToken>
-  auto async_run(asio::any_io_executor executor, CompletionToken&& token) && = delete;
+  auto async_run(asio::any_io_executor, CompletionToken&&) && = delete;  // declare the set first
 
   /// Asks all replicas to end: with the signal of the request, and with SIGKILL after its grace
   /// period or else the `shutdown_timeout`. A second request kills at once if it escalates, and has
@@ -14691,6 +14736,21 @@ struct inbox_access;
 /// rest from one thread at a time.
 class role_group {
  public:
+  /// The roles of a job, as the group of this node sees them.
+  struct snapshot {
+    /// The state of each role, and its workers on all nodes.
+    job_roles document;
+    /// Why each role is in its state, a clause for each.
+    std::vector<std::string> reasons;
+    /// The outcome of the job, and the reason; `init` until it is decided.
+    worker_state verdict = worker_state::init;
+    std::string reason;
+    /// The job has ended: no role runs any more.
+    bool is_over = false;
+    /// How often all roles were restarted.
+    int restarts = 0;
+  };
+
   /// The parameters of a group.
   struct options {
     /// The name of the job; the nodes of each role meet under the run id "JOB/ROLE". Empty: a
@@ -14712,7 +14772,7 @@ class role_group {
     std::function<void(std::size_t role, agent_services& services)> complete = {};
     /// Called after each change of the state, on a strand of the group. Must not throw. Default:
     /// nobody is told.
-    std::function<void(group_state now)> on_change = {};
+    std::function<void(snapshot now)> on_change = {};
   };
 
   /// How a job of several roles ended on this node.
@@ -14776,7 +14836,7 @@ class role_group {
   /// `operation_aborted`, the others are lost. `async_run` has no such gap.
   ELASTIC_DECL task<result> run() &;
   /// Deleted: the destructor of a temporary would stop the run.
-  task<result> run() && = delete;
+  task<result> run() && = delete;  // declare the group first
 
   /// Runs the job as `run` does, with any completion token of Asio. The signature is
   /// `void(std::exception_ptr, role_group::result)`. The handler is called on its associated
@@ -14794,7 +14854,7 @@ class role_group {
   }
   /// Deleted: the destructor of a temporary would stop the run.
   template <class CompletionToken>
-  auto async_run(CompletionToken&& token) && = delete;
+  auto async_run(CompletionToken&& token) && = delete;  // declare the group first
 
   /// Carries out a command for one role (`job_command::role`) or for all; callable on any strand,
   /// even while the job ends, and after it.
@@ -14929,808 +14989,6 @@ ELASTIC_DECL void add_status(program_options& options);
 
 }  // namespace elastic
 
-// ---- elastic/status/detail/job_state.hpp ----
-
-namespace elastic::detail {
-
-/// The activity of an agent.
-enum class agent_activity {
-  starting,
-  meeting,
-  paused,
-  running,
-  stopping,
-  restarting,
-  finishing,
-  succeeded,
-  failed,
-  stopped,
-};
-inline constexpr std::array<std::string_view, 10> agent_activity_names{
-    "starting",   "rendezvous",   "paused",    "running", "stopping",
-    "restarting", "exit_barrier", "succeeded", "failed",  "stopped"};
-
-constexpr std::string_view to_string(agent_activity activity) {
-  return agent_activity_names[static_cast<std::size_t>(activity)];
-}
-
-/// The activity of an agent between two events, by its name in traces.
-enum class agent_phase { rendezvous, start, work, stop, wait, exit_barrier, rest };
-inline constexpr std::array<std::string_view, 7> agent_phase_names{
-    "rendezvous", "start", "work", "stop", "wait before restart", "exit barrier", "rest"};
-
-constexpr std::string_view to_string(agent_phase phase) {
-  return agent_phase_names[static_cast<std::size_t>(phase)];
-}
-
-/// The time between two times of day, in seconds; a clock that was set makes it no less than 0.
-constexpr double seconds_between(std::int64_t from_us, std::int64_t to_us) {
-  const double span = (static_cast<double>(to_us) - static_cast<double>(from_us)) / 1e6;
-  return span > 0 ? span : 0;
-}
-
-/// The use of an agent's time. Only `training` is productive.
-enum class time_use {
-  /// The workers do what no attempt has done before. If they report no steps: they run.
-  training,
-  /// The nodes meet, or the job pauses.
-  rendezvous,
-  /// Until the workers run; if they report steps, until the first one of the attempt.
-  start,
-  /// Until no worker is left that has to end.
-  stop,
-  exit_barrier,
-  /// The workers repeat steps, or worked on one when their attempt ended.
-  rollback,
-  /// The workers made no progress, as was found out, or were hung.
-  stall,
-  /// A pause before a restart.
-  wait,
-};
-inline constexpr std::array<std::string_view, 8> time_use_names{
-    "productive", "rendezvous", "start", "stop", "exit_barrier", "rollback", "stall", "wait"};
-
-/// Why an attempt ended.
-enum class attempt_end { none, success, failure, hang, membership, request };
-inline constexpr std::array<std::string_view, 6> attempt_end_names{"",     "success",    "failure",
-                                                                   "hang", "membership", "request"};
-
-/// Durations in seconds, counted as Prometheus does.
-struct duration_histogram {
-  static constexpr std::array<double, 12> bounds{0.01, 0.05, 0.1, 0.5,  1,   2.5,
-                                                 5,    10,   30,  120., 600, 1800};
-  /// For each bound, the number of durations up to it and above the bound before.
-  std::array<std::int64_t, bounds.size()> counts{};
-  std::int64_t count = 0;
-  double sum = 0;
-
-  ELASTIC_DECL void add(double seconds);
-};
-
-/// Whether the worker has ended well that a worker_ended is about.
-inline bool has_succeeded(const job_event& event) {
-  return event.exit_code == 0 || event.state == "succeeded";
-}
-
-/// A worker in the last attempt of its node.
-struct job_worker {
-  enum class condition { waiting, running, succeeded, failed, hung, stopped };
-
-  std::int64_t rank = -1;
-  std::int64_t local_rank = 0;
-  std::int64_t pid = 0;
-  condition state = condition::waiting;
-  std::optional<std::int64_t> exit_code = {};
-  std::optional<std::int64_t> signal = {};
-  /// Why it ended, as far as somebody said so. Text of the worker's, which may be hostile.
-  std::string reason = {};
-  std::int64_t ended_us = 0;
-  /// Whether it seems to hold up the others, and why.
-  job_event::suspicion suspicion = job_event::suspicion::none;
-  std::string suspicion_reason = {};
-  /// The number of times that its rank got a new process while other workers continued.
-  std::int64_t replacements = 0;
-  /// The numbers of the record that gave it its place, which tells it from those before, and of the
-  /// last one that changed it.
-  std::int64_t placed = 0;
-  std::int64_t changed = 0;
-
-  bool is_suspected() const {
-    return state == condition::running && suspicion != job_event::suspicion::none;
-  }
-};
-inline constexpr std::array<std::string_view, 6> worker_condition_names{
-    "waiting", "running", "succeeded", "failed", "hung", "stopped"};
-
-/// One life of the worker group of this node, or the wait for it.
-struct job_attempt {
-  /// The round of the rendezvous, from 0; -1: none was joined yet.
-  std::int64_t round = -1;
-  /// The number of failures before this attempt.
-  std::int64_t number = 0;
-  std::int64_t world_size = 0;
-  std::int64_t nodes = 0;
-  /// The times at which it began, its workers ran, and the attempt ended; 0: not yet.
-  std::int64_t began_us = 0;
-  std::int64_t started_us = 0;
-  std::int64_t ended_us = 0;
-  attempt_end end = attempt_end::none;
-  std::string reason = {};
-  /// The first worker of this node that failed.
-  std::optional<std::int64_t> failed_rank = {};
-  /// Its error, and the last lines of its stderr, as the worker wrote them.
-  std::string cause = {};
-  std::string last_lines = {};
-  /// The decision that followed.
-  std::string decision = {};
-  /// The cost of its end: until workers ran again, and if they report steps, until they reached
-  /// their furthest one again, or the next attempt ended. Empty: they do not run, or not yet.
-  std::optional<double> lost_seconds = {};
-  /// Workers of the attempt before went on in it, and these ranks of this node were replaced.
-  bool is_replacement = false;
-  std::vector<std::int64_t> replaced = {};
-
-  // ---- what documents leave out, and `explain` shows ----
-
-  /// The time at which this node joined the round, and its wait before that; empty: not yet.
-  std::int64_t joined_us = 0;
-  std::optional<double> met_seconds = {};
-  /// The number of workers that this node started; 0: none yet.
-  std::int64_t workers = 0;
-  /// The cause of the round's end, the state of round_ended; none: it ended in another way.
-  std::optional<std::string> change = {};
-  /// The failure that ended the round was another node's.
-  bool is_elsewhere = false;
-  /// The events of workers that failed, and of those that were hung, in the order of time, as far
-  /// as they are kept (`state_bounds::failures`).
-  std::vector<job_event> failures = {};
-  std::vector<job_event> hung = {};
-  /// The same of stalls that this node has found, the only one that knows why.
-  std::vector<job_event> stalls = {};
-  /// The workers were killed, because other nodes might go on without this one.
-  bool is_fenced = false;
-  /// Whether a restart was decided; empty: nothing was.
-  std::optional<bool> is_restarted = {};
-  /// The duration of the workers' stop, and its limit; empty: none had to be stopped.
-  std::optional<double> stop_seconds = {};
-  std::optional<double> stop_allowed = {};
-  /// The time for which the workers ran, and the furthest step of the attempt.
-  double work_seconds = 0;
-  std::optional<std::int64_t> step = {};
-  /// From the end of the attempt before until its furthest step was reached again; of the first
-  /// attempt, from the start of the workers to their first step. Empty: no worker has reported it.
-  std::optional<double> reached_seconds = {};
-  /// The time of that, and the time of the workers' stop; 0: not yet, or never.
-  std::int64_t reached_us = 0;
-  std::int64_t stopping_us = 0;
-
-  /// The root cause of a failure that began on this node; null: there is none, or its event was not
-  /// kept. A hung worker precedes the failures, since it fails only when it is killed.
-  ELASTIC_DECL const job_event* root_cause() const;
-};
-
-/// The account of ranks that were replaced while other workers of the job continued.
-struct job_replacements {
-  /// The job runs with `failure_policy::replace`.
-  bool is_on = false;
-  /// The rounds in which workers of this node continued, and the ranks replaced in these.
-  std::int64_t epochs = 0;
-  std::int64_t ranks = 0;
-  std::map<std::int64_t, std::int64_t> by_rank = {};
-  /// Until the workers of this node were in the new round.
-  duration_histogram durations = {};
-  /// The number of restarts of all workers instead, and the reason for the last.
-  std::int64_t abandoned = 0;
-  std::string last_obstacle = {};
-
-  /// Whether there is anything to be shown.
-  bool is_known() const { return is_on || epochs > 0 || abandoned > 0; }
-};
-
-/// The standbys of a node, as they were told last.
-struct job_standbys {
-  std::int64_t ready = 0;
-  std::int64_t making = 0;
-  /// The memory of those that are ready.
-  std::int64_t bytes = 0;
-  /// The most that were ready at the same time, and the most memory.
-  std::int64_t most_ready = 0;
-  std::int64_t most_bytes = 0;
-};
-
-/// The bounds of a job_state.
-struct state_bounds {
-  /// The oldest are forgotten.
-  std::size_t attempts = limits::viewed_attempts;
-  /// The events that are kept of an attempt: so many failures of workers, as many hangs, and
-  /// as many stalls.
-  std::size_t failures = 0;
-};
-
-/// The state of a job as the journal of one agent tells it: the one fold over its records. A
-/// `job_view` adds what workers and other nodes report; `explain` and traces are functions of this
-/// alone. A plain value without clocks; bounded, whatever it is told.
-///
-/// Thread-safety: one thread at a time.
-class job_state {
- public:
-  job_state() = default;
-  explicit job_state(state_bounds bounds) : bounds_(bounds) {}
-
-  /// Takes the next record. One of another epoch begins anew, one that was taken before is passed
-  /// over.
-  /// Result: whether it was taken
-  ELASTIC_DECL bool take(const journal_record& record);
-
-  agent_activity activity() const { return activity_; }
-  bool has_ended() const { return activity_ >= agent_activity::succeeded; }
-  /// Why it is at that; empty: nothing more is to be said.
-  const std::string& reason() const { return reason_; }
-  /// The activity of the agent, whatever its workers do; `rest` before its first record.
-  agent_phase phase() const { return phase_; }
-
-  /// The last stall_found; empty: none was. And whether the job still stands still.
-  const std::optional<journal_record>& stall() const { return stall_; }
-  bool is_stalled() const { return is_stalled_; }
-
-  const job_replacements& replacements() const { return replacements_; }
-  /// Empty: the job has made none.
-  const std::optional<job_standbys>& standbys() const { return standbys_; }
-
-  /// The last record that was taken; 0: none.
-  std::int64_t epoch() const { return epoch_; }
-  std::int64_t sequence() const { return sequence_; }
-
-  const std::string& node() const { return node_; }
-  const std::string& run_id() const { return run_id_; }
-  const std::string& backend() const { return backend_; }
-  /// The role of its workers.
-  const std::string& role() const { return role_; }
-  /// The role of a job of several that the agent runs; empty: there is only one.
-  const std::string& role_of_job() const { return role_of_job_; }
-  /// The place of this node in the round; -1: none yet.
-  std::int64_t group_rank() const { return group_rank_; }
-  std::int64_t base_rank() const { return base_rank_; }
-  std::int64_t restarts() const { return restarts_; }
-  std::int64_t max_restarts() const { return max_restarts_; }
-
-  /// The newest last.
-  const std::deque<job_attempt>& attempts() const { return attempts_; }
-  /// The round of the newest attempt; -1: none yet.
-  std::int64_t round() const { return attempts_.empty() ? -1 : attempts_.back().round; }
-  /// Indexed by local rank.
-  const std::vector<job_worker>& workers() const { return workers_; }
-
-  /// The start of the agent, in microseconds since 1970.
-  std::int64_t began_us() const { return began_us_; }
-  /// The last record that was taken, in microseconds since 1970.
-  std::int64_t last_us() const { return last_us_; }
-  /// The seconds of one use of time up to `now_us`; and the sum of all uses.
-  ELASTIC_DECL double seconds(time_use use, std::int64_t now_us) const;
-  ELASTIC_DECL double all_seconds(std::int64_t now_us) const;
-  /// The last productive time, which is taken back as far as it went to a step that is lost: from
-  /// when to when; none if both are the same.
-  ELASTIC_DECL std::pair<std::int64_t, std::int64_t> revocable(std::int64_t now_us) const;
-  /// Whether workers of this node have reported steps. Without them, all the time for which workers
-  /// ran is productive, unless a stall was found.
-  bool has_steps() const { return has_steps_; }
-
-  /// Ends of attempts by their cause, and of workers by "exit:1" or "signal:9".
-  const std::array<std::int64_t, 6>& ends() const { return ends_; }
-  const std::map<std::string, std::int64_t>& exits() const { return exits_; }
-  const duration_histogram& rendezvous_durations() const { return rendezvous_; }
-  const duration_histogram& start_durations() const { return starts_; }
-  const duration_histogram& stop_durations() const { return stops_; }
-
- private:
-  ELASTIC_DECL void begin_run(const journal_record& record);
-  ELASTIC_DECL void apply(const journal_record& record);
-  ELASTIC_DECL void keep(std::vector<job_event> job_attempt::*kept, const job_event& event);
-  ELASTIC_DECL void add_attempt(const journal_record& record);
-  ELASTIC_DECL void rest(const journal_record& record);
-  ELASTIC_DECL void show_meeting();
-  ELASTIC_DECL void open_attempt(const journal_record& record);
-  ELASTIC_DECL void place_worker(std::size_t place);
-  ELASTIC_DECL void join_round(const journal_record& record);
-  ELASTIC_DECL void start_workers(const journal_record& record);
-  ELASTIC_DECL void end_worker(const journal_record& record);
-  ELASTIC_DECL void note_hung(const journal_record& record);
-  ELASTIC_DECL void suspect(const job_event& event);
-  ELASTIC_DECL void note_stall(const journal_record& record);
-  ELASTIC_DECL void note_first_step();
-  ELASTIC_DECL void note_reached_step(const journal_record& record);
-  ELASTIC_DECL void note_lost_time(std::int64_t now_us);
-  ELASTIC_DECL void restart_replica(const journal_record& record);
-  ELASTIC_DECL void note_replacement(const job_event& event);
-  ELASTIC_DECL void show_replacements();
-  ELASTIC_DECL void note_standbys(const job_event& event);
-  ELASTIC_DECL void note_stopped(const journal_record& record);
-  ELASTIC_DECL void end_attempt(const journal_record& record, attempt_end end);
-  ELASTIC_DECL void decide(const journal_record& record);
-  ELASTIC_DECL void end_agent(const journal_record& record);
-  ELASTIC_DECL void use_time(time_use use, std::int64_t now_us);
-  ELASTIC_DECL void lose_last_step(std::int64_t from_us);
-  bool is_working() const {
-    return use_ == time_use::training || use_ == time_use::rollback || use_ == time_use::stall;
-  }
-  ELASTIC_DECL job_worker* changed_worker(const job_event& event);
-
-  state_bounds bounds_;
-  agent_activity activity_ = agent_activity::starting;
-  agent_phase phase_ = agent_phase::rest;
-  std::string reason_;
-  /// Why the job pauses, or is about to; empty: it does not.
-  std::string pause_;
-  std::optional<journal_record> stall_;
-  bool is_stalled_ = false;
-  job_replacements replacements_;
-  std::optional<job_standbys> standbys_;
-  std::int64_t epoch_ = 0;
-  std::int64_t sequence_ = 0;
-  std::string node_;
-  std::string run_id_;
-  std::string backend_;
-  std::string role_;
-  std::string role_of_job_;
-  std::int64_t group_rank_ = -1;
-  std::int64_t base_rank_ = 0;
-  std::int64_t restarts_ = 0;
-  std::int64_t max_restarts_ = 0;
-  std::deque<job_attempt> attempts_;
-  /// Whether the last attempt goes on.
-  bool is_open_ = false;
-  bool is_stopping_ = false;
-  bool will_restart_ = false;
-  std::vector<job_worker> workers_;
-  std::int64_t began_us_ = 0;
-  std::int64_t last_us_ = 0;
-  time_use use_ = time_use::start;
-  std::int64_t use_began_us_ = 0;
-  /// The use of time that a stall interrupted.
-  time_use stalled_use_ = time_use::training;
-  /// The last productive time that has ended.
-  std::int64_t trained_from_us_ = 0;
-  std::int64_t trained_to_us_ = 0;
-  /// The attempt has ended, and it is not yet known whether its last step was lost.
-  bool is_last_step_open_ = false;
-  bool has_steps_ = false;
-  std::array<double, time_use_names.size()> used_{};
-  std::array<std::int64_t, attempt_end_names.size()> ends_{};
-  std::map<std::string, std::int64_t> exits_;
-  duration_histogram rendezvous_;
-  duration_histogram starts_;
-  duration_histogram stops_;
-};
-
-/// The role of a job of several whose agent has recorded an event; empty: there is only one.
-ELASTIC_DECL std::string role_of_run(const job_event& event);
-
-/// The state after records that were read.
-ELASTIC_DECL job_state state_of(const std::vector<journal_record>& records);
-
-}  // namespace elastic::detail
-
-// ---- elastic/status/detail/viewed_worker.hpp ----
-
-namespace elastic::detail {
-
-/// A worker as the journal tells of it, and as it tells of itself.
-struct viewed_worker : job_worker {
-  /// The last step that it reported, of how many (0: not known), and when; -1: none.
-  std::int64_t step = -1;
-  std::int64_t total = 0;
-  std::int64_t progress_us = 0;
-  /// The time of its first report of that step.
-  std::int64_t step_us = 0;
-  /// Text of the worker's.
-  std::string text = {};
-  /// The duration of its steps, smoothed; 0: not known.
-  double step_seconds = 0;
-};
-
-}  // namespace elastic::detail
-
-#endif
-
-// ---- elastic/telemetry/detail/report_exchange.hpp ----
-
-namespace elastic::detail {
-
-/// How much the node that serves a job's rendezvous wants to know about the other nodes.
-enum class report_demand { nothing, changes, progress };
-inline constexpr std::array<std::string_view, 3> report_demand_names{"nothing", "changes",
-                                                                     "progress"};
-
-/// The state of a node from the point of view of the rendezvous server.
-enum class node_presence {
-  /// Connected, and in no round.
-  meeting,
-  /// Waits for the next round, or for more nodes in this one.
-  waiting,
-  /// Waits for a place.
-  standing_by,
-  /// In the running round.
-  active,
-  /// Gone without having left, and not replaced by another node.
-  lost,
-};
-inline constexpr std::array<std::string_view, 5> node_presence_names{
-    "meeting", "waiting", "standing by", "active", "lost"};
-
-constexpr std::string_view to_string(node_presence presence) {
-  return node_presence_names[static_cast<std::size_t>(presence)];
-}
-
-/// The nodes of a job as the server of its rendezvous knows them.
-struct job_roster {
-  struct entry {
-    /// Distinguishes it from all other nodes that the server has known.
-    std::int64_t key = 0;
-    std::string host;
-    /// The host, and what distinguishes the agents on it: "node7_4711_0".
-    std::string name;
-    node_presence presence = node_presence::meeting;
-    /// Its rank in the round; -1: none.
-    int group_rank = -1;
-
-    friend bool operator==(const entry&, const entry&) = default;
-  };
-
-  std::int64_t round = 0;
-  /// The round has its nodes.
-  bool is_complete = false;
-  int min_nodes = 1;
-  int max_nodes = 1;
-  /// How many nodes are active, how many wait or stand by, and how many are lost, including those
-  /// for which `nodes` has no room.
-  int active = 0;
-  int waiting = 0;
-  int lost = 0;
-  /// At most `limits::viewed_nodes` of them.
-  std::vector<entry> nodes = {};
-};
-
-/// Carries reports from the nodes of a job to the node that serves its rendezvous, for viewers of
-/// the job there. A rendezvous that has connections for this transports the reports, and does not
-/// interpret them.
-///
-/// Thread-safety: any thread. Callbacks must not throw, and must not call the exchange.
-class report_exchange {
- public:
-  virtual ~report_exchange() = default;
-
-  // ---- on each node -----------------------------------------------------------------------------
-
-  /// The server wants this much from now on. It is `nothing` also if there is no connection; after
-  /// that, the reports start from the beginning.
-  virtual void demanded(report_demand demand) = 0;
-
-  /// The next report to send, up to `limits::node_report_bytes`; empty: none for now.
-  virtual std::string next_report() = 0;
-
-  /// Sets the function to call when there may be a report to send; empty: none is called any more.
-  virtual void on_report(std::function<void()> call) = 0;
-
-  // ---- on the node that serves ------------------------------------------------------------------
-
-  /// @param server     the receiver of reports and of the roster from now on
-  /// @param on_demand  called when `demand` has changed
-  virtual void begin_serving(const void* server, std::function<void()> on_demand) = 0;
-
-  /// No effect if another server has begun meanwhile.
-  virtual void end_serving(const void* server) = 0;
-
-  virtual report_demand demand() const = 0;
-
-  /// A node has sent a report. @param node  its key in the roster
-  virtual void reported(std::int64_t node, std::string_view report) = 0;
-
-  virtual void listed(job_roster roster) = 0;
-};
-
-}  // namespace elastic::detail
-
-#if defined(ELASTIC_WITH_STATUS)
-
-// ---- elastic/status/detail/viewed_job.hpp ----
-
-namespace elastic::detail {
-
-struct node_report;
-
-/// The news in a node's report.
-struct job_news {
-  /// It is this node's own.
-  bool is_own = false;
-  /// More than steps.
-  bool has_changed = false;
-  bool has_steps = false;
-  /// The events that are worth a record in this node's journal.
-  std::vector<job_event> events = {};
-};
-
-/// A node of the job, as the server of the rendezvous knows it and as it tells of itself.
-struct viewed_node {
-  job_roster::entry entry = {};
-  /// The time since which its state has been this, as far as was seen.
-  std::int64_t since_us = 0;
-  /// It is this one.
-  bool is_own = false;
-  /// The epoch of its journal; 0: it has told nothing.
-  std::int64_t epoch = 0;
-  agent_activity activity = agent_activity::starting;
-  std::string reason = {};
-  std::int64_t round = -1;
-  std::int64_t base_rank = 0;
-  /// Its workers by local rank; empty if it is lost, is this node, or if there is no room.
-  std::vector<viewed_worker> workers = {};
-
-  /// The number of its events within a second.
-  std::int64_t second = 0;
-  int reports = 0;
-  int events = 0;
-};
-
-/// The nodes of a job, on the one that serves its rendezvous: made of the server's roster and of
-/// what nodes report. A plain value without clocks; bounded, whatever it is told.
-///
-/// Thread-safety: one thread at a time.
-class viewed_job {
- public:
-  /// Whether this node serves the rendezvous; if not, nothing else is known.
-  bool is_known() const { return is_known_; }
-
-  /// Takes who is there. Of nodes that were known before, what they have told stays.
-  ELASTIC_DECL void take(const job_roster& roster, std::int64_t now_us);
-
-  /// Takes what a node tells. One that tells too much, or that is lost, is passed over.
-  /// @param own_epoch  that of this node's journal, by which its own reports are known
-  ELASTIC_DECL job_news take(std::int64_t key, const node_report& report, std::int64_t own_epoch,
-                             std::int64_t now_us);
-
-  /// This node serves no longer.
-  void forget() { *this = viewed_job(); }
-
-  std::int64_t round() const { return roster_.round; }
-  bool is_complete() const { return roster_.is_complete; }
-  int min_nodes() const { return roster_.min_nodes; }
-  int max_nodes() const { return roster_.max_nodes; }
-  int active() const { return roster_.active; }
-  int waiting() const { return roster_.waiting; }
-  int lost() const { return roster_.lost; }
-
-  /// The nodes in the order of the roster.
-  const std::vector<viewed_node>& nodes() const { return nodes_; }
-
- private:
-  ELASTIC_DECL void take_workers(viewed_node& node, const node_report& report, std::int64_t now_us,
-                                 job_news& news);
-
-  bool is_known_ = false;
-  /// The roster without its nodes.
-  job_roster roster_;
-  std::vector<viewed_node> nodes_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/status/detail/job_view.hpp ----
-
-namespace elastic::detail {
-
-/// The progress of workers.
-struct viewed_progress {
-  /// The furthest behind; null: none reports steps.
-  const viewed_worker* slowest = nullptr;
-  /// The slowest of those that say something; workers of other nodes tell no text.
-  const viewed_worker* speaker = nullptr;
-  /// The median of what a step takes those that run; 0: not known.
-  double median_seconds = 0;
-
-  /// The time that the job still takes, if its workers report the number of all steps.
-  std::optional<double> seconds_left() const;
-};
-
-/// The view of a job on one node: its state, the reports of workers, and, if
-/// the node serves the rendezvous, the other nodes. Documents, metrics and the page are functions
-/// of it. A plain value without clocks; bounded, whatever it is told.
-///
-/// Thread-safety: one thread at a time.
-class job_view {
- public:
-  job_view() = default;
-  explicit job_view(job_state job) : job_(std::move(job)) { show_workers(); }
-
-  /// Takes the next record, as `job_state::take` does.
-  void take(const journal_record& record);
-
-  /// Takes what a worker of this node reports.
-  void take(const worker_progress& progress, std::int64_t now_us);
-
-  /// The state according to the journal.
-  const job_state& job() const { return job_; }
-
-  /// The whole job as the server of the rendezvous knows it, if this node has the server.
-  viewed_job& whole() { return whole_; }
-  const viewed_job& whole() const { return whole_; }
-  /// Whether another node shows the job as a whole.
-  bool is_shown_elsewhere() const { return is_shown_elsewhere_; }
-  void shown_elsewhere(bool is_shown) { is_shown_elsewhere_ = is_shown; }
-
-  /// Those of the state, with what they report; by local rank.
-  const std::vector<viewed_worker>& workers() const { return workers_; }
-
-  /// The seconds of one use of time up to `now_us`. The step that workers are making
-  /// belongs to nothing until they report it.
-  double seconds(time_use use, std::int64_t now_us) const;
-  /// The part of the time that was productive, from 0 to 1; empty before anything was done.
-  std::optional<double> goodput(std::int64_t now_us) const;
-
-  /// The progress of this node's workers, and of all that are known here. Valid until the
-  /// view is told something.
-  viewed_progress progress() const;
-  viewed_progress whole_progress() const;
-
- private:
-  void show_workers();
-  double unfinished_seconds(std::int64_t now_us) const;
-
-  job_state job_;
-  std::vector<viewed_worker> workers_;
-  /// The furthest step of the attempt, as workers told this view, and when; -1: they told none.
-  std::int64_t step_ = -1;
-  std::int64_t stepped_us_ = 0;
-  viewed_job whole_;
-  bool is_shown_elsewhere_ = false;
-};
-
-inline void job_view::take(const journal_record& record) {
-  const bool begins_run = record.epoch != job_.epoch();
-  if (!job_.take(record)) return;
-  if (begins_run) workers_.clear();
-  if (begins_run || record.event.kind == job_event::type::workers_started) step_ = -1;
-  show_workers();
-}
-
-/// Whoever is new in a place has reported nothing.
-inline void job_view::show_workers() {
-  workers_.resize(job_.workers().size());
-  for (std::size_t place = 0; place < workers_.size(); ++place) {
-    const job_worker& worker = job_.workers()[place];
-    if (workers_[place].changed == worker.changed) continue;
-    if (workers_[place].placed != worker.placed) workers_[place] = {};
-    static_cast<job_worker&>(workers_[place]) = worker;
-  }
-}
-
-/// The time spent on a step that may still be lost. Otherwise productive time would
-/// be taken back, which a counter must never do.
-inline double job_view::unfinished_seconds(std::int64_t now_us) const {
-  if (!job_.has_steps() || step_ < 0) return 0;
-  const auto [from_us, to_us] = job_.revocable(now_us);
-  return seconds_between(std::max(stepped_us_, from_us), to_us);
-}
-
-inline double job_view::seconds(time_use use, std::int64_t now_us) const {
-  const double sum = job_.seconds(use, now_us);
-  return use == time_use::training ? sum - unfinished_seconds(now_us) : sum;
-}
-
-inline std::optional<double> job_view::goodput(std::int64_t now_us) const {
-  const double whole = job_.all_seconds(now_us) - unfinished_seconds(now_us);
-  if (whole <= 0) return std::nullopt;
-  return seconds(time_use::training, now_us) / whole;
-}
-
-inline void job_view::take(const worker_progress& progress, std::int64_t now_us) {
-  const auto place = static_cast<std::size_t>(progress.local_rank);
-  if (progress.local_rank < 0 || place >= workers_.size()) return;
-  if (progress.step > step_) {
-    step_ = progress.step;
-    stepped_us_ = now_us;
-  }
-  viewed_worker& worker = workers_[place];
-  const double steps = static_cast<double>(progress.step) - static_cast<double>(worker.step);
-  if (worker.step >= 0 && steps > 0) {
-    constexpr double weight = 0.3;
-    const double each = seconds_between(worker.step_us, now_us) / steps;
-    const bool is_first = worker.step_seconds <= 0;
-    worker.step_seconds = is_first ? each : weight * each + (1 - weight) * worker.step_seconds;
-  }
-  if (progress.step != worker.step) worker.step_us = now_us;
-  worker.step = progress.step;
-  worker.total = progress.total;
-  worker.progress_us = now_us;
-  worker.text = progress.text;
-}
-
-/// Takes in workers, and what their steps take.
-inline void add_workers(viewed_progress& progress, const std::vector<viewed_worker>& workers,
-                        std::vector<double>& spans) {
-  for (const viewed_worker& worker : workers) {
-    const bool runs = worker.state == job_worker::condition::running;
-    if (runs && worker.step_seconds > 0) spans.push_back(worker.step_seconds);
-    if (worker.step < 0) continue;
-    const auto is_behind = [&](const viewed_worker* other) {
-      return !other || worker.step < other->step;
-    };
-    if (is_behind(progress.slowest)) progress.slowest = &worker;
-    if (!worker.text.empty() && is_behind(progress.speaker)) progress.speaker = &worker;
-  }
-  if (spans.empty()) return;
-  const auto middle = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
-  std::nth_element(spans.begin(), middle, spans.end());
-  progress.median_seconds = *middle;
-}
-
-inline std::optional<double> viewed_progress::seconds_left() const {
-  if (!slowest || median_seconds <= 0 || slowest->total <= slowest->step) return std::nullopt;
-  const double steps = static_cast<double>(slowest->total) - static_cast<double>(slowest->step);
-  return median_seconds * steps;
-}
-
-inline viewed_progress job_view::progress() const {
-  viewed_progress progress;
-  std::vector<double> spans;
-  add_workers(progress, workers_, spans);
-  return progress;
-}
-
-inline viewed_progress job_view::whole_progress() const {
-  viewed_progress progress;
-  std::vector<double> spans;
-  add_workers(progress, workers_, spans);
-  for (const viewed_node& node : whole_.nodes()) {
-    if (node.entry.presence == node_presence::active) add_workers(progress, node.workers, spans);
-  }
-  return progress;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/status/detail/job_metrics.hpp ----
-
-namespace elastic::detail {
-
-/// The requests to the stores that a node serves, by operation, and the number of keys there.
-struct viewed_stores {
-  std::map<std::string, std::uint64_t> requests;
-  std::int64_t keys = 0;
-};
-
-/// The two forms in which Prometheus reads metrics.
-enum class metrics_format { openmetrics, text };
-
-/// The form that a client takes, by its header "Accept": OpenMetrics only if it names it.
-ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept);
-
-/// The "Content-Type" of the response.
-ELASTIC_DECL std::string_view content_type(metrics_format format);
-
-/// One role of a job, whose samples have its name as the label `role`.
-struct role_metrics {
-  std::string name;
-  /// "waiting", "running" and so on.
-  std::string state;
-  std::shared_ptr<const job_view> view;
-  std::optional<viewed_stores> stores = {};
-};
-
-/// The view as metrics, which docs/observe.md lists. What is true of the job as a whole is only
-/// among those of one node, so that a sum over nodes counts it once: the one that serves the
-/// rendezvous, or else that of group rank 0.
-/// @param now_us  the time of day, in microseconds since 1970
-/// @param stores  none: this node serves none, or nobody counts
-ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
-                                      std::int64_t now_us,
-                                      const std::optional<viewed_stores>& stores = {});
-
-/// The same of several roles. Each family has the samples of all of them.
-ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles,
-                                      metrics_format format, std::int64_t now_us);
-
-}  // namespace elastic::detail
-
 // ---- elastic/status/job_monitor.hpp ----
 
 namespace elastic {
@@ -15738,164 +14996,56 @@ namespace elastic {
 class job_journal;
 
 namespace detail {
-class report_feed;
+struct internals;
+class job_monitor_core;
 }  // namespace detail
 
-/// The view of a running job. Add it to the job's journal, and to the parts of the agent
-/// (`add_part`). A program with its own HTTP server passes the view to `job_json` and
-/// `metrics_text`.
-///
-/// As `rendezvous_parameters::reports`, it sends reports about this node to the node that serves
-/// the rendezvous; on that node, its view contains the whole job.
+/// The state of a running job, for a status_server or for a program with its own HTTP server. Add
+/// it to the job's journal, and to the parts of the agent; `add_monitor` does both, and connects it
+/// with the monitors of the other nodes.
 ///
 /// Thread-safety: any thread.
-class ELASTIC_EXPORT job_monitor final : public journal_sink,
-                          public agent_part,
-                          public detail::report_exchange {
+class ELASTIC_EXPORT job_monitor final : public journal_sink, public agent_part {
  public:
   /// @param time  null: `system_time`
   ELASTIC_DECL explicit job_monitor(std::shared_ptr<time_source> time = {});
   ELASTIC_DECL ~job_monitor() override;
 
-  /// The current state of the job. A view is immutable; a change replaces it by a new one.
-  ELASTIC_DECL std::shared_ptr<const detail::job_view> view() const;
+  /// The current state of the job as `/api/v1/job` of a status_server shows it: as JSON, and as
+  /// text for people. Errors: none.
+  ELASTIC_DECL std::string json() const;
+  ELASTIC_DECL std::string text() const;
 
-  /// The counters of this node's stores; empty: it serves none, or they are not counted.
-  ELASTIC_DECL std::optional<detail::viewed_stores> stores() const;
-
-  /// The time of the last progress report, in microseconds since 1970; 0: none yet.
-  ELASTIC_DECL std::int64_t progress_us() const;
-
-  /// The time of day, in microseconds since 1970.
-  ELASTIC_DECL std::int64_t now_us() const;
+  /// The metrics of `/metrics`, in Prometheus's text format. Errors: none.
+  ELASTIC_DECL std::string metrics() const;
 
   /// Sets a function that is called, from any thread, after each record, and at most once a second
   /// when workers report progress. It must not throw or call the monitor. Empty: none.
   ELASTIC_DECL void on_change(std::function<void()> call);
 
-  /// Sets the function that `stores` calls, from any thread. It must not throw or call the monitor.
-  /// Empty: none.
-  ELASTIC_DECL void measure_stores(std::function<std::optional<detail::viewed_stores>()> ask);
-
-  /// The number of changes reported by other nodes that are not records.
-  ELASTIC_DECL std::int64_t changes() const;
-
-  // ---- who looks --------------------------------------------------------------------------------
-
   /// To be called when the job is shown on this node, so that other nodes send reports. Important
   /// reports become records of the journal, if there is one.
   ELASTIC_DECL void show(std::weak_ptr<job_journal> journal);
 
-  /// A viewer begins or ends following the job, or requests it once.
+  /// A viewer begins or ends following the job, or requests it once: other nodes then report
+  /// progress, too.
   ELASTIC_DECL void begin_following();
   ELASTIC_DECL void end_following();
   ELASTIC_DECL void look();
 
-  // ---- what is told -----------------------------------------------------------------------------
-
   ELASTIC_DECL void take(const journal_record& record) override;
   ELASTIC_DECL void progressed(const worker_progress& made) override;
 
-  ELASTIC_DECL void demanded(detail::report_demand demand) override;
-  ELASTIC_DECL std::string next_report() override;
-  ELASTIC_DECL void on_report(std::function<void()> call) override;
-  ELASTIC_DECL void begin_serving(const void* server, std::function<void()> on_demand) override;
-  ELASTIC_DECL void end_serving(const void* server) override;
-  ELASTIC_DECL detail::report_demand demand() const override;
-  ELASTIC_DECL void reported(std::int64_t node, std::string_view report) override;
-  ELASTIC_DECL void listed(detail::job_roster roster) override;
-
  private:
-  // These have the mutex.
-  ELASTIC_DECL detail::job_view& change_view();
-  ELASTIC_DECL detail::report_demand demand_at(std::int64_t now_us) const;
-  ELASTIC_DECL void pass_demand();
-  ELASTIC_DECL void note_report();
-  ELASTIC_DECL void note_change();
+  friend detail::internals;
 
-  std::shared_ptr<time_source> time_;
-  mutable std::mutex mutex_;
-  detail::job_view view_;
-  /// The copy of `view_` that viewers have; null: it has changed since.
-  mutable std::shared_ptr<const detail::job_view> shown_;
-  std::int64_t progress_us_ = 0;
-  std::int64_t called_us_ = 0;
-  std::function<void()> on_change_;
-  std::function<std::optional<detail::viewed_stores>()> stores_;
-  std::int64_t changes_ = 0;
-  // Of this node for the one that serves.
-  detail::report_demand wanted_ = detail::report_demand::nothing;
-  std::unique_ptr<detail::report_feed> feed_;
-  std::function<void()> on_report_;
-  bool is_report_noted_ = false;
-  bool has_progress_ = false;
-  bool reports_to_itself_ = false;
-  // Of the other nodes, if this one serves.
-  bool is_shown_ = false;
-  std::weak_ptr<job_journal> journal_;
-  int followers_ = 0;
-  std::int64_t looked_us_ = 0;
-  const void* server_ = nullptr;
-  std::function<void()> on_demand_;
-  detail::report_demand passed_demand_ = detail::report_demand::nothing;
+  /// An lvalue: null is a time.
+  ELASTIC_DECL explicit job_monitor(std::shared_ptr<detail::job_monitor_core>& core);
+
+  std::shared_ptr<detail::job_monitor_core> core_;
 };
 
 }  // namespace elastic
-
-#endif
-
-// ---- elastic/contract/detail/roles_document.hpp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::string roles_text(const job_roles& document);
-
-/// Errors: `errc::protocol_violation`, with the problem and what is allowed.
-ELASTIC_DECL job_roles parse_roles(std::string_view text);
-
-/// The text in which a node tells the others about its workers of one role.
-ELASTIC_DECL std::string workers_text(const std::vector<job_roles::worker>& workers);
-
-/// Errors: `errc::protocol_violation`, with the problem and what is allowed.
-ELASTIC_DECL std::vector<job_roles::worker> parse_workers(std::string_view text);
-
-}  // namespace elastic::detail
-
-#if defined(ELASTIC_WITH_STATUS)
-
-// ---- elastic/status/detail/viewed_roles.hpp ----
-
-namespace elastic::detail {
-
-/// The roles of a job, as the group of one node sees them.
-struct viewed_roles {
-  struct role {
-    /// Its name and state, and its workers on all nodes.
-    job_roles::role shown = {};
-    /// Why it is in its state, half a sentence.
-    std::string reason = {};
-    /// The settings of the role: "restart-role"; "trainer:ready".
-    std::string on_failure = {};
-    std::vector<std::string> starts_after = {};
-    std::string stops_with = {};
-    /// False: its workers are replicas.
-    bool has_world = true;
-  };
-
-  std::string run_id = {};
-  std::string node = {};
-  std::int64_t began_us = 0;
-  /// "running", "stopping", "succeeded", "failed" or "stopped", and why.
-  std::string state = "running";
-  std::string reason = {};
-  /// The restarts of all roles so far, and their limit.
-  std::int64_t restarts = 0;
-  std::int64_t max_restarts = 0;
-  /// The roles in the order of the job.
-  std::vector<role> roles = {};
-};
-
-}  // namespace elastic::detail
 
 // ---- elastic/status/roles_monitor.hpp ----
 
@@ -15903,16 +15053,49 @@ namespace elastic {
 
 class job_journal;
 
+namespace detail {
+struct internals;
+class output_tails;
+}  // namespace detail
+
 /// The view of a running job of several roles: the state of each role, and a job_monitor for each.
 /// A status_server shows it. What runs a role may change several times; its monitor stays.
 ///
 /// Thread-safety: any thread.
 class roles_monitor {
  public:
+  /// The roles of a job at one moment, as the role_group of one node sees them.
+  struct snapshot {
+    struct role {
+      /// Its name and state, and its workers on all nodes.
+      job_roles::role shown = {};
+      /// Why it is in its state, half a sentence.
+      std::string reason = {};
+      /// The settings of the role: "restart-role"; "trainer:ready".
+      std::string on_failure = {};
+      std::vector<std::string> starts_after = {};
+      std::string stops_with = {};
+      /// False: its workers are replicas.
+      bool has_world = true;
+    };
+
+    std::string run_id = {};
+    std::string node = {};
+    /// When the job began, in microseconds since 1970.
+    std::int64_t began_us = 0;
+    /// "running", "stopping", "succeeded", "failed" or "stopped", and why.
+    std::string state = "running";
+    std::string reason = {};
+    /// The restarts of all roles so far, and their limit.
+    std::int64_t restarts = 0;
+    std::int64_t max_restarts = 0;
+    /// The roles in the order of the job.
+    std::vector<role> roles = {};
+  };
+
   /// @param begin  the roles before any of them has started
   /// @param time   null: `system_time`
-  ELASTIC_DECL explicit roles_monitor(detail::viewed_roles begin,
-                                      std::shared_ptr<time_source> time = {});
+  ELASTIC_DECL explicit roles_monitor(snapshot begin, std::shared_ptr<time_source> time = {});
   ELASTIC_DECL ~roles_monitor();
   roles_monitor(const roles_monitor&) = delete;
   roles_monitor& operator=(const roles_monitor&) = delete;
@@ -15929,9 +15112,6 @@ class roles_monitor {
   const std::shared_ptr<job_monitor>& monitor(std::size_t role) const {
     return parts_[role].monitor;
   }
-  const std::shared_ptr<detail::output_tails>& tails(std::size_t role) const {
-    return parts_[role].tails;
-  }
 
   /// The journal of what runs the role now, or did last; null: nothing ever did.
   ELASTIC_DECL std::shared_ptr<job_journal> journal(std::size_t role) const;
@@ -15943,19 +15123,20 @@ class roles_monitor {
   // ---- the job ----------------------------------------------------------------------------------
 
   /// The current state. A view is immutable; a change replaces it by a new one.
-  ELASTIC_DECL std::shared_ptr<const detail::viewed_roles> view() const;
+  ELASTIC_DECL std::shared_ptr<const snapshot> view() const;
 
-  /// The roles are now as this says.
-  ELASTIC_DECL void change(detail::viewed_roles now);
+  /// Sets the current state of the roles.
+  ELASTIC_DECL void change(snapshot now);
 
   /// The number of changes so far, of a role or of its monitor's view.
   ELASTIC_DECL std::int64_t changes() const;
 
-  /// Sets a function that is called, from any thread, after each change. It must not throw or call
-  /// a monitor. Empty: none.
+  /// Sets the function that any thread calls after each change. It must not throw or call a
+  /// monitor. An empty one removes it.
   ELASTIC_DECL void on_change(std::function<void()> call);
 
  private:
+  friend detail::internals;
   struct part {
     std::string name;
     std::shared_ptr<job_monitor> monitor;
@@ -15967,7 +15148,7 @@ class roles_monitor {
 
   std::shared_ptr<change_count> count_;
   mutable std::mutex mutex_;
-  std::shared_ptr<const detail::viewed_roles> view_;
+  std::shared_ptr<const snapshot> view_;
   /// Constant but for the journals, which have the mutex.
   std::vector<part> parts_;
 };
@@ -16033,8 +15214,8 @@ class status_server {
     /// The roles of a job of several, in place of journal and monitor, which must be empty.
     /// Below "/roles/NAME/" each role has the paths of a job without roles.
     std::shared_ptr<roles_monitor> roles = {};
-    /// The token that clients must send, 16 to 256 letters, digits and "-._~". Empty: none if only
-    /// this host can reach the server; otherwise the server generates one.
+    /// The token that clients must send: 16 to 256 letters, digits and "-._~". If it is empty, the
+    /// server generates one, unless only this host can reach it.
     std::string token = {};
     /// Further names of this host that requests may use.
     std::vector<std::string> host_names = {};
@@ -16644,6 +15825,32 @@ ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry);
 
 #endif
 
+#if defined(ELASTIC_WITH_VAULT)
+
+// ---- elastic/vault/add_vault.hpp ----
+
+namespace elastic {
+
+struct agent_services;
+
+/// Gives the agent that uses these services a vault: memory of the agent into which its workers
+/// commit their state, so that it survives the workers. docs/vault.md describes it.
+///
+/// Workers find it by the variable ELASTIC_VAULT. After a restart, the agent names them the newest
+/// generation that every rank has committed. Its memory is freed when the run of the agent ends.
+/// For jobs of one node: a round with several ends the run with `errc::not_supported`. Replicas,
+/// which form no world, get no vault.
+/// Errors: those of `validate` and `vault_limit`.
+ELASTIC_DECL void add_vault(agent_services& services, vault_terms terms);
+
+}  // namespace elastic
+
+// ---- elastic/vault.hpp ----
+
+// Opt-in module: memory of an agent that keeps what its workers commit when they restart.
+
+#endif
+
 #if defined(ELASTIC_WITH_WIRE)
 
 // ---- elastic/wire/add_wire.hpp ----
@@ -16830,339 +16037,6 @@ ELASTIC_DECL std::vector<assigned_ranks> assign_ranks(const std::vector<role_inf
 
 }  // namespace elastic
 
-// ---- elastic/agent/impl/worker_starts.ipp ----
-
-#include <numeric>
-
-namespace elastic {
-
-/// The number of reasons is limited: some come from standbys, which may send a new one each time.
-ELASTIC_DECL void worker_starts::add_cold(const std::string& reason, std::size_t count) {
-  const bool has_room = cold.size() + 1 < most_reasons || cold.count(reason) != 0;
-  cold[has_room ? reason : "of other reasons"] += count;
-}
-
-ELASTIC_DECL void worker_starts::add(const worker_starts& more) {
-  warm += more.warm;
-  for (const auto& [reason, count] : more.cold) add_cold(reason, count);
-}
-
-ELASTIC_DECL std::size_t worker_starts::all_cold() const {
-  return std::accumulate(cold.begin(), cold.end(), std::size_t{0},
-                         [](std::size_t sum, const auto& entry) { return sum + entry.second; });
-}
-
-ELASTIC_DECL std::string worker_starts::text() const {
-  std::string text = warm > 0 ? fmt::format("{} warm", warm) : std::string();
-  for (const auto& [reason, count] : cold) {
-    text += fmt::format("{}{} cold, because {}", text.empty() ? "" : "; ", count, reason);
-  }
-  return text;
-}
-
-}  // namespace elastic
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
-
-// ---- elastic/base/impl/log.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL logger::logger(std::shared_ptr<log_handler> handler, log_level threshold)
-    : handler_(std::move(handler)), threshold_(threshold) {}
-
-ELASTIC_DECL void logger::write(log_level level, fmt::string_view text,
-                                fmt::format_args arguments) const {
-  if (!is_enabled(level)) return;
-  const std::string line = fmt::vformat(text, arguments);
-  const std::lock_guard lock(handler_->mutex_);
-  handler_->write(level, line);
-}
-
-}  // namespace elastic
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
-
-// ---- elastic/contract/impl/environment.ipp ----
-
-namespace elastic {
-
-namespace detail {
-
-inline void add_variable(environment_map& variables, std::string_view entry) {
-  const std::size_t equals = entry.find('=');
-  if (equals == std::string_view::npos || equals == 0) return;
-  variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
-}
-
-}  // namespace detail
-
-ELASTIC_DECL environment_map environment_from(const char* const* entries) {
-  environment_map variables;
-  for (; entries && *entries; ++entries) detail::add_variable(variables, *entries);
-  return variables;
-}
-
-ELASTIC_DECL environment_map environment_from(const std::vector<std::string>& entries) {
-  environment_map variables;
-  for (const std::string& entry : entries) detail::add_variable(variables, entry);
-  return variables;
-}
-
-ELASTIC_DECL std::vector<std::string> environment_entries(const environment_map& variables) {
-  std::vector<std::string> entries;
-  entries.reserve(variables.size());
-  for (const auto& [name, value] : variables) {
-    std::string& entry = entries.emplace_back();
-    entry.reserve(name.size() + 1 + value.size());
-    entry.append(name).append("=").append(value);
-  }
-  return entries;
-}
-
-ELASTIC_DECL std::optional<std::string> find_variable(const environment_map& variables,
-                                                      std::string_view name) {
-  const auto entry = variables.find(name);
-  if (entry == variables.end()) return std::nullopt;
-  return entry->second;
-}
-
-namespace detail {
-
-inline void set_job_variables(environment_map& variables, const job_context& job) {
-  variables["TORCHELASTIC_RESTART_COUNT"] = std::to_string(job.restart_count);
-  variables["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(job.max_restarts);
-  variables["TORCHELASTIC_RUN_ID"] = job.run_id;
-}
-
-inline void set_world_variables(environment_map& variables, const worker_identity& worker,
-                                const job_context& job) {
-  variables["RANK"] = std::to_string(worker.rank);
-  variables["WORLD_SIZE"] = std::to_string(worker.world_size);
-  variables["GROUP_RANK"] = std::to_string(worker.group_rank);
-  variables["GROUP_WORLD_SIZE"] = std::to_string(worker.group_world_size);
-  variables["MASTER_ADDR"] = job.master_addr;
-  variables["MASTER_PORT"] = std::to_string(job.master_port);
-  // Python's spelling of a bool: workers compare with "True".
-  variables["TORCHELASTIC_USE_AGENT_STORE"] = job.use_agent_store ? "True" : "False";
-  if (job.old_nccl_name) variables.emplace("NCCL_ASYNC_ERROR_HANDLING", "1");
-  variables.emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
-  if (!job.epoch) return;
-  variables["ELASTIC_EPOCH"] = std::to_string(*job.epoch);
-  variables["ELASTIC_ON_FAILURE"] = "replace";
-}
-
-/// Removes variables that this launcher may have inherited from an enclosing launcher.
-inline void remove_world_variables(environment_map& variables) {
-  for (const char* const name : {"RANK", "WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
-                                 "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE"}) {
-    variables.erase(name);
-  }
-}
-
-inline void set_identity_variables(environment_map& variables, const worker_identity& worker) {
-  variables["LOCAL_RANK"] = std::to_string(worker.local_rank);
-  variables["ROLE_RANK"] = std::to_string(worker.role_rank);
-  variables["LOCAL_WORLD_SIZE"] = std::to_string(worker.local_world_size);
-  variables["ROLE_WORLD_SIZE"] = std::to_string(worker.role_world_size);
-  variables["ROLE_NAME"] = worker.role_name;
-}
-
-}  // namespace detail
-
-ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
-                                                         const worker_identity& worker,
-                                                         const job_context& job,
-                                                         const std::string& error_file) {
-  detail::set_job_variables(base, job);
-  detail::set_identity_variables(base, worker);
-  if (job.has_world) {
-    detail::set_world_variables(base, worker, job);
-  } else {
-    detail::remove_world_variables(base);
-  }
-  base["TORCHELASTIC_ERROR_FILE"] = error_file;
-  return environment_entries(base);
-}
-
-ELASTIC_DECL bool is_set_by_agent(const std::string& name) {
-  const std::string value = "a value that no agent sets";
-  const std::vector<std::string> entries =
-      worker_environment({{name, value}}, worker_identity(), job_context(), "");
-  return std::find(entries.begin(), entries.end(), name + "=" + value) == entries.end();
-}
-
-ELASTIC_DECL std::optional<std::string> limit_omp_threads(environment_map& variables,
-                                                          int local_world_size) {
-  if (local_world_size <= 1 || variables.count("OMP_NUM_THREADS") > 0) return std::nullopt;
-  variables["OMP_NUM_THREADS"] = "1";
-  return fmt::format(
-      "OMP_NUM_THREADS is not set: each of the {} workers gets 1, so that together they do not "
-      "overload this host; set it to choose another number of threads",
-      local_world_size);
-}
-
-}  // namespace elastic
-
-#endif
-
-// ---- elastic/process/detail/signal_number.hpp ----
-
-namespace elastic::detail {
-
-/// The number of a signal, named as in kill(1) or <csignal>: "SIGTERM" or "TERM". Empty for an
-/// unknown name; real-time signals have no names here.
-ELASTIC_DECL std::optional<int> signal_number(std::string_view name);
-
-/// The name of a signal without "SIG": "TERM" for SIGTERM. Empty if it has none.
-ELASTIC_DECL std::string_view signal_abbreviation(int number);
-
-/// Whether the kernel has this signal, and the C library does not keep it for itself.
-ELASTIC_DECL bool is_signal(int number);
-
-/// Checks the number of a signal that is to be sent.
-/// @param what  the beginning of the error: "local_agent::signal"
-/// Errors: `errc::invalid_argument` if there is no such signal.
-ELASTIC_DECL void require_signal(int number, std::string_view what);
-
-}  // namespace elastic::detail
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
-
-// ---- elastic/process/impl/exit_status.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL std::string signal_name(int number) {
-  const std::string_view name = detail::signal_abbreviation(number);
-  return name.empty() ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
-}
-
-ELASTIC_DECL exit_status exit_status::signalled(int number, bool core_dumped) {
-  return {kind::signalled, number, core_dumped};
-}
-
-ELASTIC_DECL int exit_status::as_python() const {
-  switch (kind_) {
-    case kind::exited: return value_;
-    case kind::signalled: return -value_;
-    case kind::unknown:
-    case kind::guard_lost: break;
-  }
-  return 255;
-}
-
-ELASTIC_DECL std::string exit_status::text() const {
-  switch (kind_) {
-    case kind::exited: return fmt::format("exit code {}", value_);
-    case kind::signalled: return signal_name(value_) + (core_dumped_ ? " (core dumped)" : "");
-    case kind::guard_lost: return "its guard was killed, descendants of it may survive";
-    case kind::unknown: break;
-  }
-  return "unknown status (taken by this process itself, or SIGCHLD is ignored)";
-}
-
-ELASTIC_DECL exit_status::exit_status(kind how, int value, bool core_dumped)
-    : kind_(how), value_(value), core_dumped_(core_dumped) {}
-
-ELASTIC_DECL std::optional<int> exit_status::only(kind wanted) const {
-  return kind_ == wanted ? std::optional<int>(value_) : std::nullopt;
-}
-
-}  // namespace elastic
-
-// ---- elastic/process/impl/processor_set.ipp ----
-
-#include <charconv>
-
-namespace elastic {
-
-ELASTIC_DECL processor_set& processor_set::add(int number) {
-  numbers_.insert(number);
-  return *this;
-}
-
-ELASTIC_DECL std::vector<unsigned long> processor_set::mask() const {
-  if (numbers_.empty()) return {};
-  std::vector<unsigned long> words(static_cast<std::size_t>(*numbers_.rbegin()) / word + 1);
-  for (const int number : numbers_) {
-    const auto place = static_cast<std::size_t>(number);
-    words[place / word] |= 1UL << (place % word);
-  }
-  return words;
-}
-
-namespace detail {
-
-/// "4" or "0-3". Result: false if it is neither.
-inline bool add_processors(std::string_view text, processor_set& processors) {
-  const auto read = [](std::string_view digits, int& number) {
-    const char* const end = digits.data() + digits.size();
-    const auto [stop, failure] = std::from_chars(digits.data(), end, number);
-    return failure == std::errc() && stop == end && number >= 0 && number < processor_set::limit;
-  };
-  const std::size_t dash = text.find('-');
-  int first = 0;
-  int last = 0;
-  if (!read(text.substr(0, dash), first)) return false;
-  if (dash == std::string_view::npos) {
-    last = first;
-  } else if (!read(text.substr(dash + 1), last)) {
-    return false;
-  }
-  for (int number = first; number <= last; ++number) processors.add(number);
-  return first <= last;
-}
-
-}  // namespace detail
-
-ELASTIC_DECL processor_set processor_set::parse(std::string_view text) {
-  processor_set processors;
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    if (!detail::add_processors(rest.substr(0, comma), processors)) {
-      throw error(
-          errc::invalid_argument,
-          fmt::format("'{}' is not a list of processors: numbers from 0 to {} and ranges are "
-                      "needed, such as 0-3,8",
-                      text, limit - 1));
-    }
-    if (comma == std::string_view::npos) return processors;
-    rest.remove_prefix(comma + 1);
-  }
-}
-
-ELASTIC_DECL processor_set processor_set::allowed_here() {
-  unsigned long words[limit / word] = {};
-  processor_set processors;
-  if (::sched_getaffinity(0, sizeof words, reinterpret_cast<cpu_set_t*>(words)) != 0)
-    return processors;
-  for (int number = 0; number < limit; ++number) {
-    const auto place = static_cast<std::size_t>(number);
-    if ((words[place / word] >> (place % word) & 1UL) != 0) processors.add(number);
-  }
-  return processors;
-}
-
-ELASTIC_DECL std::string processor_set::text() const {
-  std::string list;
-  for (auto position = numbers_.begin(); position != numbers_.end();) {
-    const int first = *position;
-    int last = first;
-    for (++position; position != numbers_.end() && *position == last + 1; ++position)
-      last = *position;
-    if (!list.empty()) list += ',';
-    list += first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
-  }
-  return list;
-}
-
-}  // namespace elastic
-
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
@@ -17208,150 +16082,6 @@ ELASTIC_DECL const std::error_category& error_category() noexcept {
 }
 
 ELASTIC_DECL const char* error::what() const noexcept { return sentence_.c_str(); }
-
-}  // namespace elastic
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2
-
-// ---- elastic/rendezvous/impl/rendezvous_handler.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL task<void> rendezvous_handler::wait_for_fence() {
-  event_flag never(co_await asio::this_coro::executor);
-  co_await never.wait();
-}
-
-ELASTIC_DECL void rendezvous_handler::pause(std::string, bool) {
-  throw error(errc::invalid_argument,
-              fmt::format("nodes that meet by '{}' cannot pause; those of c10d, etcd-v3 and file "
-                          "can, without nodes of torchrun",
-                          backend()));
-}
-
-}  // namespace elastic
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
-
-// ---- elastic/agent/impl/agent_part.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL std::shared_ptr<process_launcher> agent_part::wrap(
-    std::shared_ptr<process_launcher> inner) {
-  return inner;
-}
-
-ELASTIC_DECL duration agent_part::join_delay() { return duration::zero(); }
-
-ELASTIC_DECL duration agent_part::stop_delay(const rendezvous_change&) { return duration::zero(); }
-
-ELASTIC_DECL task<void> agent_part::until_ready() { co_return; }
-
-ELASTIC_DECL task<void> agent_part::prepare_attempt() { co_return; }
-
-ELASTIC_DECL task<void> agent_part::agree(rendezvous_round, assigned_ranks) { co_return; }
-
-ELASTIC_DECL void agent_part::begin_attempt(const rendezvous_round&) {}
-
-ELASTIC_DECL void agent_part::begin_replacement(const rendezvous_round& round) {
-  begin_attempt(round);
-}
-
-ELASTIC_DECL void agent_part::change_environment(const worker_identity&, environment_map&) {}
-
-ELASTIC_DECL int agent_part::passed_descriptor(int) { return -1; }
-
-ELASTIC_DECL std::optional<worker_starts> agent_part::starts() const { return std::nullopt; }
-
-ELASTIC_DECL void agent_part::prepared() {}
-
-ELASTIC_DECL task<void> agent_part::beside_workers(bool) { co_return; }
-
-ELASTIC_DECL task<void> agent_part::beside_exit_barrier() { co_return; }
-
-ELASTIC_DECL task<std::optional<job_command::outcome>> agent_part::carry_out(job_command) {
-  co_return std::nullopt;
-}
-
-ELASTIC_DECL bool agent_part::wants_last_look() const { return false; }
-
-ELASTIC_DECL task<std::string> agent_part::last_look() { co_return std::string(); }
-
-ELASTIC_DECL void agent_part::end_attempt() {}
-
-ELASTIC_DECL task<void> agent_part::end() { co_return; }
-
-ELASTIC_DECL task<void> agent_part::close() { co_return; }
-
-}  // namespace elastic
-
-// ---- elastic/agent/impl/agent_services.ipp ----
-
-namespace elastic {
-
-namespace detail {
-
-inline std::shared_ptr<process_launcher> make_guarded_launcher(
-    const agent_services& services, const asio::any_io_executor& strand) {
-  const agent_services::process_options& processes = services.processes;
-  guarded_launcher::options options;
-  options.policy = processes.guard.value_or(guard_policy::best_effort);
-  options.guard_file = processes.guard_file;
-  options.unguarded.parent = processes.parent;
-  options.unguarded.open_files = processes.open_files;
-  options.log = services.log;
-  return new_shared<guarded_launcher>(strand, std::move(options));
-}
-
-}  // namespace detail
-
-ELASTIC_DECL void add_part(agent_services& services, std::string name, agent_part::factory make) {
-  const bool is_known = std::any_of(services.parts.begin(), services.parts.end(),
-                                    [&](const auto& part) { return part.name == name; });
-  if (is_known) {
-    throw error(errc::invalid_argument,
-                fmt::format("the services of an agent have a part '{}' already", name));
-  }
-  services.parts.push_back({std::move(name), std::move(make)});
-}
-
-ELASTIC_DECL void add_part(agent_services& services, std::string name,
-                           std::shared_ptr<agent_part> shared) {
-  detail::required(shared, "add_part: the part");
-  add_part(services, std::move(name),
-           [shared = std::move(shared)](const agent_part::context&) { return shared; });
-}
-
-ELASTIC_DECL agent_services complete_services(agent_services services,
-                                              const asio::any_io_executor& strand) {
-  if (!services.time) services.time = detail::new_shared<system_time>();
-  if (!services.journal) {
-    job_journal::options options;
-    options.node = host_name();
-    options.time = services.time;
-    options.log = services.log;
-    services.journal = detail::new_shared<job_journal>(std::move(options));
-  }
-  if (!services.launcher) {
-    services.launcher = detail::make_guarded_launcher(services, strand);
-    if (!services.hook_launcher) services.hook_launcher = services.launcher;
-  }
-  if (!services.hook_launcher) {
-    services.hook_launcher = detail::make_guarded_launcher(services, strand);
-  }
-  if (!services.console_out) {
-    services.console_out = make_console_writer(strand, STDOUT_FILENO, services.log);
-  }
-  if (!services.console_err) {
-    services.console_err = make_console_writer(strand, STDERR_FILENO, services.log);
-  }
-  return services;
-}
 
 }  // namespace elastic
 
@@ -17649,6 +16379,73 @@ ELASTIC_DECL std::string launcher_error_file_text(const error_file_content& cont
 
 #endif
 
+// ---- elastic/process/detail/signal_number.hpp ----
+
+namespace elastic::detail {
+
+/// The number of a signal, named as in kill(1) or <csignal>: "SIGTERM" or "TERM". Empty for an
+/// unknown name; real-time signals have no names here.
+ELASTIC_DECL std::optional<int> signal_number(std::string_view name);
+
+/// The name of a signal without "SIG": "TERM" for SIGTERM. Empty if it has none.
+ELASTIC_DECL std::string_view signal_abbreviation(int number);
+
+/// Whether the kernel has this signal, and the C library does not keep it for itself.
+ELASTIC_DECL bool is_signal(int number);
+
+/// Checks the number of a signal that is to be sent.
+/// @param what  the beginning of the error: "local_agent::signal"
+/// Errors: `errc::invalid_argument` if there is no such signal.
+ELASTIC_DECL void require_signal(int number, std::string_view what);
+
+}  // namespace elastic::detail
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/process/impl/exit_status.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL std::string signal_name(int number) {
+  const std::string_view name = detail::signal_abbreviation(number);
+  return name.empty() ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
+}
+
+ELASTIC_DECL exit_status exit_status::signalled(int number, bool core_dumped) {
+  return {kind::signalled, number, core_dumped};
+}
+
+ELASTIC_DECL int exit_status::as_python() const {
+  switch (kind_) {
+    case kind::exited: return value_;
+    case kind::signalled: return -value_;
+    case kind::unknown:
+    case kind::guard_lost: break;
+  }
+  return 255;
+}
+
+ELASTIC_DECL std::string exit_status::text() const {
+  switch (kind_) {
+    case kind::exited: return fmt::format("exit code {}", value_);
+    case kind::signalled: return signal_name(value_) + (core_dumped_ ? " (core dumped)" : "");
+    case kind::guard_lost: return "its guard was killed, descendants of it may survive";
+    case kind::unknown: break;
+  }
+  return "unknown status (taken by this process itself, or SIGCHLD is ignored)";
+}
+
+ELASTIC_DECL exit_status::exit_status(kind how, int value, bool core_dumped)
+    : kind_(how), value_(value), core_dumped_(core_dumped) {}
+
+ELASTIC_DECL std::optional<int> exit_status::only(kind wanted) const {
+  return kind_ == wanted ? std::optional<int>(value_) : std::nullopt;
+}
+
+}  // namespace elastic
+
+#endif
+
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
 // ---- elastic/agent/impl/run_result.ipp ----
@@ -17689,6 +16486,422 @@ ELASTIC_DECL const std::string& run_result::return_value_of(int rank) const {
   throw error(errc::invalid_argument,
               fmt::format("there is no return value of rank {}: there are {} of this node, {}",
                           rank, return_values.size(), ranks));
+}
+
+/// The number of reasons is limited: some come from standbys, which may send a new one each time.
+ELASTIC_DECL void run_result::worker_starts::add_cold(const std::string& cause,
+                                                      std::size_t count) {
+  const bool has_room = cold.size() + 1 < most_reasons || cold.count(cause) != 0;
+  cold[has_room ? cause : "of other reasons"] += count;
+}
+
+ELASTIC_DECL void run_result::worker_starts::add(const worker_starts& more) {
+  warm += more.warm;
+  for (const auto& [cause, count] : more.cold) add_cold(cause, count);
+}
+
+ELASTIC_DECL std::size_t run_result::worker_starts::all_cold() const {
+  return std::accumulate(cold.begin(), cold.end(), std::size_t{0},
+                         [](std::size_t sum, const auto& entry) { return sum + entry.second; });
+}
+
+ELASTIC_DECL std::string run_result::worker_starts::text() const {
+  std::string text = warm > 0 ? fmt::format("{} warm", warm) : std::string();
+  for (const auto& [cause, count] : cold) {
+    text += fmt::format("{}{} cold, because {}", text.empty() ? "" : "; ", count, cause);
+  }
+  return text;
+}
+
+}  // namespace elastic
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
+
+// ---- elastic/base/impl/log.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL logger::logger(std::shared_ptr<log_handler> handler, log_level threshold)
+    : handler_(std::move(handler)), threshold_(threshold) {}
+
+ELASTIC_DECL void logger::write(log_level level, fmt::string_view text,
+                                fmt::format_args arguments) const {
+  if (!is_enabled(level)) return;
+  const std::string line = fmt::vformat(text, arguments);
+  const std::lock_guard lock(handler_->mutex_);
+  handler_->write(level, line);
+}
+
+}  // namespace elastic
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/contract/impl/environment.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline void add_variable(environment_map& variables, std::string_view entry) {
+  const std::size_t equals = entry.find('=');
+  if (equals == std::string_view::npos || equals == 0) return;
+  variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+}
+
+}  // namespace detail
+
+ELASTIC_DECL environment_map environment_from(const char* const* entries) {
+  environment_map variables;
+  for (; entries && *entries; ++entries) detail::add_variable(variables, *entries);
+  return variables;
+}
+
+ELASTIC_DECL environment_map environment_from(const std::vector<std::string>& entries) {
+  environment_map variables;
+  for (const std::string& entry : entries) detail::add_variable(variables, entry);
+  return variables;
+}
+
+ELASTIC_DECL std::vector<std::string> environment_entries(const environment_map& variables) {
+  std::vector<std::string> entries;
+  entries.reserve(variables.size());
+  for (const auto& [name, value] : variables) {
+    std::string& entry = entries.emplace_back();
+    entry.reserve(name.size() + 1 + value.size());
+    entry.append(name).append("=").append(value);
+  }
+  return entries;
+}
+
+ELASTIC_DECL std::optional<std::string> find_variable(const environment_map& variables,
+                                                      std::string_view name) {
+  const auto entry = variables.find(name);
+  if (entry == variables.end()) return std::nullopt;
+  return entry->second;
+}
+
+namespace detail {
+
+inline void set_job_variables(environment_map& variables, const job_context& job) {
+  variables["TORCHELASTIC_RESTART_COUNT"] = std::to_string(job.restart_count);
+  variables["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(job.max_restarts);
+  variables["TORCHELASTIC_RUN_ID"] = job.run_id;
+}
+
+inline void set_world_variables(environment_map& variables, const worker_identity& worker,
+                                const job_context& job) {
+  variables["RANK"] = std::to_string(worker.rank);
+  variables["WORLD_SIZE"] = std::to_string(worker.world_size);
+  variables["GROUP_RANK"] = std::to_string(worker.group_rank);
+  variables["GROUP_WORLD_SIZE"] = std::to_string(worker.group_world_size);
+  variables["MASTER_ADDR"] = job.master_addr;
+  variables["MASTER_PORT"] = std::to_string(job.master_port);
+  // Python's spelling of a bool: workers compare with "True".
+  variables["TORCHELASTIC_USE_AGENT_STORE"] = job.use_agent_store ? "True" : "False";
+  if (job.old_nccl_name) variables.emplace("NCCL_ASYNC_ERROR_HANDLING", "1");
+  variables.emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+  if (!job.epoch) return;
+  variables["ELASTIC_EPOCH"] = std::to_string(*job.epoch);
+  variables["ELASTIC_ON_FAILURE"] = "replace";
+}
+
+/// Removes variables that this launcher may have inherited from an enclosing launcher.
+inline void remove_world_variables(environment_map& variables) {
+  for (const char* const name : {"RANK", "WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
+                                 "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE"}) {
+    variables.erase(name);
+  }
+}
+
+inline void set_identity_variables(environment_map& variables, const worker_identity& worker) {
+  variables["LOCAL_RANK"] = std::to_string(worker.local_rank);
+  variables["ROLE_RANK"] = std::to_string(worker.role_rank);
+  variables["LOCAL_WORLD_SIZE"] = std::to_string(worker.local_world_size);
+  variables["ROLE_WORLD_SIZE"] = std::to_string(worker.role_world_size);
+  variables["ROLE_NAME"] = worker.role_name;
+}
+
+/// The entries of variables that nobody needs any more: a value that has room for the name before
+/// it takes no other memory.
+inline std::vector<std::string> take_entries(environment_map variables) {
+  std::vector<std::string> entries;
+  entries.reserve(variables.size());
+  for (auto& [name, value] : variables) {
+    entries.push_back(std::move(value.insert(0, 1, '=').insert(0, name)));
+  }
+  return entries;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
+                                                         const worker_identity& worker,
+                                                         const job_context& job,
+                                                         const std::string& error_file) {
+  detail::set_job_variables(base, job);
+  detail::set_identity_variables(base, worker);
+  if (job.has_world) {
+    detail::set_world_variables(base, worker, job);
+  } else {
+    detail::remove_world_variables(base);
+  }
+  base["TORCHELASTIC_ERROR_FILE"] = error_file;
+  return detail::take_entries(std::move(base));
+}
+
+ELASTIC_DECL bool is_set_by_agent(const std::string& name) {
+  const std::string value = "a value that no agent sets";
+  const std::vector<std::string> entries =
+      worker_environment({{name, value}}, worker_identity(), job_context(), "");
+  return std::find(entries.begin(), entries.end(), name + "=" + value) == entries.end();
+}
+
+ELASTIC_DECL std::optional<std::string> limit_omp_threads(environment_map& variables,
+                                                          int local_world_size) {
+  if (local_world_size <= 1 || variables.count("OMP_NUM_THREADS") > 0) return std::nullopt;
+  variables["OMP_NUM_THREADS"] = "1";
+  return fmt::format(
+      "OMP_NUM_THREADS is not set: each of the {} workers gets 1, so that together they do not "
+      "overload this host; set it to choose another number of threads",
+      local_world_size);
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/impl/processor_set.ipp ----
+
+#include <charconv>
+
+namespace elastic {
+
+ELASTIC_DECL processor_set& processor_set::add(int number) {
+  numbers_.insert(number);
+  return *this;
+}
+
+ELASTIC_DECL std::vector<unsigned long> processor_set::mask() const {
+  if (numbers_.empty()) return {};
+  std::vector<unsigned long> words(static_cast<std::size_t>(*numbers_.rbegin()) / word + 1);
+  for (const int number : numbers_) {
+    const auto place = static_cast<std::size_t>(number);
+    words[place / word] |= 1UL << (place % word);
+  }
+  return words;
+}
+
+namespace detail {
+
+/// "4" or "0-3". Result: false if it is neither.
+inline bool add_processors(std::string_view text, processor_set& processors) {
+  const auto read = [](std::string_view digits, int& number) {
+    const char* const end = digits.data() + digits.size();
+    const auto [stop, failure] = std::from_chars(digits.data(), end, number);
+    return failure == std::errc() && stop == end && number >= 0 && number < processor_set::limit;
+  };
+  const std::size_t dash = text.find('-');
+  int first = 0;
+  int last = 0;
+  if (!read(text.substr(0, dash), first)) return false;
+  if (dash == std::string_view::npos) {
+    last = first;
+  } else if (!read(text.substr(dash + 1), last)) {
+    return false;
+  }
+  for (int number = first; number <= last; ++number) processors.add(number);
+  return first <= last;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL processor_set processor_set::parse(std::string_view text) {
+  processor_set processors;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    if (!detail::add_processors(rest.substr(0, comma), processors)) {
+      throw error(
+          errc::invalid_argument,
+          fmt::format("'{}' is not a list of processors: numbers from 0 to {} and ranges are "
+                      "needed, such as 0-3,8",
+                      text, limit - 1));
+    }
+    if (comma == std::string_view::npos) return processors;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+ELASTIC_DECL processor_set processor_set::allowed_here() {
+  unsigned long words[limit / word] = {};
+  processor_set processors;
+  if (::sched_getaffinity(0, sizeof words, reinterpret_cast<cpu_set_t*>(words)) != 0)
+    return processors;
+  for (int number = 0; number < limit; ++number) {
+    const auto place = static_cast<std::size_t>(number);
+    if ((words[place / word] >> (place % word) & 1UL) != 0) processors.add(number);
+  }
+  return processors;
+}
+
+ELASTIC_DECL std::string processor_set::text() const {
+  std::string list;
+  for (auto position = numbers_.begin(); position != numbers_.end();) {
+    const int first = *position;
+    int last = first;
+    for (++position; position != numbers_.end() && *position == last + 1; ++position)
+      last = *position;
+    if (!list.empty()) list += ',';
+    list += first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
+  }
+  return list;
+}
+
+}  // namespace elastic
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2
+
+// ---- elastic/rendezvous/impl/rendezvous_handler.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL task<void> rendezvous_handler::wait_for_fence() {
+  event_flag never(co_await asio::this_coro::executor);
+  co_await never.wait();
+}
+
+ELASTIC_DECL void rendezvous_handler::pause(std::string, bool) {
+  throw error(errc::invalid_argument,
+              fmt::format("nodes that meet by '{}' cannot pause; those of c10d, etcd-v3 and file "
+                          "can, without nodes of torchrun",
+                          backend()));
+}
+
+}  // namespace elastic
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
+
+// ---- elastic/agent/impl/agent_part.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL std::shared_ptr<process_launcher> agent_part::wrap(
+    std::shared_ptr<process_launcher> inner) {
+  return inner;
+}
+
+ELASTIC_DECL duration agent_part::join_delay() { return duration::zero(); }
+
+ELASTIC_DECL duration agent_part::stop_delay(const rendezvous_change&) { return duration::zero(); }
+
+ELASTIC_DECL task<void> agent_part::until_ready() { co_return; }
+
+ELASTIC_DECL task<void> agent_part::prepare_attempt() { co_return; }
+
+ELASTIC_DECL task<void> agent_part::agree(rendezvous_round, assigned_ranks) { co_return; }
+
+ELASTIC_DECL void agent_part::begin_attempt(const rendezvous_round&) {}
+
+ELASTIC_DECL void agent_part::begin_replacement(const rendezvous_round& round) {
+  begin_attempt(round);
+}
+
+ELASTIC_DECL void agent_part::change_environment(const worker_identity&, environment_map&) {}
+
+ELASTIC_DECL int agent_part::passed_descriptor(int) { return -1; }
+
+ELASTIC_DECL std::optional<run_result::worker_starts> agent_part::starts() const {
+  return std::nullopt;
+}
+
+ELASTIC_DECL void agent_part::prepared() {}
+
+ELASTIC_DECL task<void> agent_part::beside_workers(bool) { co_return; }
+
+ELASTIC_DECL task<void> agent_part::beside_exit_barrier() { co_return; }
+
+ELASTIC_DECL task<std::optional<job_command::outcome>> agent_part::carry_out(job_command) {
+  co_return std::nullopt;
+}
+
+ELASTIC_DECL bool agent_part::wants_last_look() const { return false; }
+
+ELASTIC_DECL task<std::string> agent_part::last_look() { co_return std::string(); }
+
+ELASTIC_DECL void agent_part::end_attempt() {}
+
+ELASTIC_DECL task<void> agent_part::end() { co_return; }
+
+ELASTIC_DECL task<void> agent_part::close() { co_return; }
+
+}  // namespace elastic
+
+// ---- elastic/agent/impl/agent_services.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline std::shared_ptr<process_launcher> make_guarded_launcher(
+    const agent_services& services, const asio::any_io_executor& strand) {
+  const agent_services::process_options& processes = services.processes;
+  guarded_launcher::options options;
+  options.policy = processes.guard.value_or(guard_policy::best_effort);
+  options.guard_file = processes.guard_file;
+  options.unguarded.parent = processes.parent;
+  options.unguarded.open_files = processes.open_files;
+  options.log = services.log;
+  return new_shared<guarded_launcher>(strand, std::move(options));
+}
+
+}  // namespace detail
+
+ELASTIC_DECL void add_part(agent_services& services, std::string name, agent_part::factory make) {
+  const bool is_known = std::any_of(services.parts.begin(), services.parts.end(),
+                                    [&](const auto& part) { return part.name == name; });
+  if (is_known) {
+    throw error(errc::invalid_argument,
+                fmt::format("the services of an agent have a part '{}' already", name));
+  }
+  services.parts.push_back({std::move(name), std::move(make)});
+}
+
+ELASTIC_DECL void add_part(agent_services& services, std::string name,
+                           std::shared_ptr<agent_part> shared) {
+  detail::required(shared, "add_part: the part");
+  add_part(services, std::move(name),
+           [shared = std::move(shared)](const agent_part::context&) { return shared; });
+}
+
+ELASTIC_DECL agent_services complete_services(agent_services services,
+                                              const asio::any_io_executor& strand) {
+  if (!services.time) services.time = detail::new_shared<system_time>();
+  if (!services.journal) {
+    job_journal::options options;
+    options.node = host_name();
+    options.time = services.time;
+    options.log = services.log;
+    services.journal = detail::new_shared<job_journal>(std::move(options));
+  }
+  if (!services.launcher) {
+    services.launcher = detail::make_guarded_launcher(services, strand);
+    if (!services.hook_launcher) services.hook_launcher = services.launcher;
+  }
+  if (!services.hook_launcher) {
+    services.hook_launcher = detail::make_guarded_launcher(services, strand);
+  }
+  if (!services.console_out) {
+    services.console_out = make_console_writer(strand, STDOUT_FILENO, services.log);
+  }
+  if (!services.console_err) {
+    services.console_err = make_console_writer(strand, STDERR_FILENO, services.log);
+  }
+  return services;
 }
 
 }  // namespace elastic
@@ -18230,11 +17443,15 @@ class inbox_reader {
   std::shared_ptr<request_inbox> inbox_;
 };
 
-/// Reaches the inbox of an object whose run may outlive the object.
+/// Reaches the inbox and the monitor of an object whose run may outlive the object.
 struct inbox_access {
   template <class Runner>
   static std::shared_ptr<request_inbox> of(const Runner& runner) {
     return runner.inbox_;
+  }
+  template <class Runner>
+  static const auto& monitor_of(const Runner& runner) {
+    return *runner.monitor_;
   }
 };
 
@@ -18475,80 +17692,6 @@ ELASTIC_DECL void validate(const log_options& options, int local_world_size, boo
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
-// ---- elastic/process/impl/exit_selection.ipp ----
-
-#include <charconv>
-
-namespace elastic {
-
-ELASTIC_DECL exit_selection& exit_selection::add_code(int code) {
-  codes_.insert(code);
-  return *this;
-}
-
-ELASTIC_DECL exit_selection& exit_selection::add_signal(int number) {
-  signals_.insert(number);
-  return *this;
-}
-
-ELASTIC_DECL bool exit_selection::contains(const exit_status& status) const {
-  return (status.code() && codes_.count(*status.code()) > 0) ||
-         (status.signal() && signals_.count(*status.signal()) > 0);
-}
-
-ELASTIC_DECL exit_selection exit_selection::parse(std::string_view text) {
-  exit_selection selection;
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view part = rest.substr(0, comma);
-    int code = -1;
-    const char* const end = part.data() + part.size();
-    const auto [stop, failure] = std::from_chars(part.data(), end, code);
-    const bool is_code = failure == std::errc() && stop == end && code >= 0 && code <= 255;
-    const std::optional<int> number = is_code ? std::nullopt : detail::signal_number(part);
-    if (!is_code && !number) {
-      throw error(errc::invalid_argument,
-                  fmt::format("'{}' is not an exit code or a signal: a list of exit codes (0 to "
-                              "255) and names of signals is needed, such as 93,SIGSEGV",
-                              part));
-    }
-    if (is_code) selection.add_code(code);
-    if (number) selection.add_signal(*number);
-    if (comma == std::string_view::npos) return selection;
-    rest.remove_prefix(comma + 1);
-  }
-}
-
-}  // namespace elastic
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
-
-// ---- elastic/agent/impl/restart_terms.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL void validate(const restart_terms& terms) {
-  const duration day = std::chrono::hours(24);
-  const auto demand = [](bool holds, const char* sentence) {
-    if (!holds) throw error(errc::invalid_argument, sentence);
-  };
-  demand(terms.window >= duration::zero(), "the window of restarts must not be negative");
-  demand(terms.delay >= duration::zero() && terms.delay <= day,
-         "the delay of restarts is 0 to 24 hours");
-  demand(terms.delay_max >= duration::zero() && terms.delay_max <= day,
-         "the greatest delay of restarts is 0 to 24 hours");
-  demand(terms.while_progress >= 0, "while_progress must not be negative");
-  demand(terms.healthy_uptime >= duration::zero(), "healthy_uptime must not be negative");
-}
-
-}  // namespace elastic
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
-
 // ---- elastic/contract/impl/function_call.ipp ----
 
 namespace elastic {
@@ -18653,6 +17796,52 @@ ELASTIC_DECL stream_selection stream_selection::parse(std::string_view text) {
                           "or 3 (both) for all workers, or a list such as 0:3,1:1 by local rank "
                           "(one digit)",
                           text));
+}
+
+}  // namespace elastic
+
+// ---- elastic/process/impl/exit_selection.ipp ----
+
+#include <charconv>
+
+namespace elastic {
+
+ELASTIC_DECL exit_selection& exit_selection::add_code(int code) {
+  codes_.insert(code);
+  return *this;
+}
+
+ELASTIC_DECL exit_selection& exit_selection::add_signal(int number) {
+  signals_.insert(number);
+  return *this;
+}
+
+ELASTIC_DECL bool exit_selection::contains(const exit_status& status) const {
+  return (status.code() && codes_.count(*status.code()) > 0) ||
+         (status.signal() && signals_.count(*status.signal()) > 0);
+}
+
+ELASTIC_DECL exit_selection exit_selection::parse(std::string_view text) {
+  exit_selection selection;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    int code = -1;
+    const char* const end = part.data() + part.size();
+    const auto [stop, failure] = std::from_chars(part.data(), end, code);
+    const bool is_code = failure == std::errc() && stop == end && code >= 0 && code <= 255;
+    const std::optional<int> number = is_code ? std::nullopt : detail::signal_number(part);
+    if (!is_code && !number) {
+      throw error(errc::invalid_argument,
+                  fmt::format("'{}' is not an exit code or a signal: a list of exit codes (0 to "
+                              "255) and names of signals is needed, such as 93,SIGSEGV",
+                              part));
+    }
+    if (is_code) selection.add_code(code);
+    if (number) selection.add_signal(*number);
+    if (comma == std::string_view::npos) return selection;
+    rest.remove_prefix(comma + 1);
+  }
 }
 
 }  // namespace elastic
@@ -18881,6 +18070,20 @@ inline void check_plain(const worker_spec& spec) {
 }
 
 }  // namespace detail
+
+ELASTIC_DECL void validate(const worker_spec::restart_terms& terms) {
+  const duration day = std::chrono::hours(24);
+  const auto demand = [](bool holds, const char* sentence) {
+    if (!holds) throw error(errc::invalid_argument, sentence);
+  };
+  demand(terms.window >= duration::zero(), "the window of restarts must not be negative");
+  demand(terms.delay >= duration::zero() && terms.delay <= day,
+         "the delay of restarts is 0 to 24 hours");
+  demand(terms.delay_max >= duration::zero() && terms.delay_max <= day,
+         "the greatest delay of restarts is 0 to 24 hours");
+  demand(terms.while_progress >= 0, "while_progress must not be negative");
+  demand(terms.healthy_uptime >= duration::zero(), "healthy_uptime must not be negative");
+}
 
 ELASTIC_DECL void validate(const worker_spec& spec) {
   const auto demand = [](bool holds, const std::string& sentence) {
@@ -19126,52 +18329,54 @@ class agent_journal {
 
   // ---- the run ----------------------------------------------------------------------------------
 
-  /// Notes an event that has only a kind and a reason.
-  ELASTIC_DECL void note(job_event::type kind, std::string reason = {});
+  /// Records an event that has only a kind and a reason.
+  ELASTIC_DECL void record(job_event::type kind, std::string reason = {});
 
-  ELASTIC_DECL void note_start(std::string run_id, std::string backend);
-  ELASTIC_DECL void note_end(worker_state state, std::string reason, time_point began);
-  ELASTIC_DECL void note_stop_request(std::string reason, int signal);
-  /// Notes that workers have not come to `init_process_group`.
-  ELASTIC_DECL void note_missing(std::string sentence);
-  ELASTIC_DECL void note_fault(const worker_group::worker& victim, int signal, std::string reason);
+  ELASTIC_DECL void record_start(std::string run_id, std::string backend);
+  ELASTIC_DECL void record_end(worker_state state, std::string reason, time_point began);
+  ELASTIC_DECL void record_stop_request(std::string reason, int signal);
+  /// Records that workers have not come to `init_process_group`.
+  ELASTIC_DECL void record_missing(std::string sentence);
+  ELASTIC_DECL void record_fault(const worker_group::worker& victim, int signal,
+                                 std::string reason);
 
   // ---- attempts ---------------------------------------------------------------------------------
 
-  ELASTIC_DECL void note_round(const rendezvous_round& round, const assigned_ranks& ranks,
-                               time_point began);
+  ELASTIC_DECL void record_round(const rendezvous_round& round, const assigned_ranks& ranks,
+                                 time_point began);
   /// @param starts  how the workers were started; empty: not counted
-  ELASTIC_DECL void note_workers(const rendezvous_round& round, const assigned_ranks& ranks,
-                                 const std::optional<worker_starts>& starts, time_point began);
+  ELASTIC_DECL void record_workers(const rendezvous_round& round, const assigned_ranks& ranks,
+                                   const std::optional<run_result::worker_starts>& starts,
+                                   time_point began);
   /// @param stepped  when the workers last reported another step in this epoch; empty: never
-  ELASTIC_DECL void note_round_end(const rendezvous_change& change, int failures,
-                                   std::optional<time_point> stepped);
+  ELASTIC_DECL void record_round_end(const rendezvous_change& change, int failures,
+                                     std::optional<time_point> stepped);
 
-  /// Notes that workers of the last round continue in this one.
+  /// Records that workers of the last round continue in this one.
   /// @param change  what ended the last round
   /// @param start   how many workers of this node stayed, and which ranks were replaced
   /// @param ended   when this node learned of the end
-  ELASTIC_DECL void note_replacement(const rendezvous_change& change,
-                                     const agent_part::started_workers& start,
-                                     time_point ended);
-  /// Notes that the workers have reported their first step of an epoch, which an earlier worker of
-  /// this node had reported before.
-  ELASTIC_DECL void note_rollback(std::int64_t step);
-  /// Notes that the workers have reached the furthest step of any earlier worker of this node.
-  ELASTIC_DECL void note_step(std::int64_t step, time_point since);
+  ELASTIC_DECL void record_replacement(const rendezvous_change& change,
+                                       const agent_part::started_workers& start, time_point ended);
+  /// Records that the workers have reported their first step of an epoch, which an earlier worker
+  /// of this node had reported before.
+  ELASTIC_DECL void record_rollback(std::int64_t step);
+  /// Records that the workers have reached the furthest step of any earlier worker of this node.
+  ELASTIC_DECL void record_step(std::int64_t step, time_point since);
 
-  /// Notes how the workers of a round ended, once for each round.
-  ELASTIC_DECL void note_verdict();
+  /// Records how the workers of a round ended, once for each round.
+  ELASTIC_DECL void record_verdict();
   /// @param replaces  the other workers keep their processes, as far as this node knows
-  ELASTIC_DECL void note_decision(const restart_ledger::decision& decision, int failures,
-                                  bool replaces);
-  /// Notes what was left by the worker whose failure ended the attempt, if it ran on this node.
-  ELASTIC_DECL void note_cause();
+  ELASTIC_DECL void record_decision(const restart_ledger::decision& decision, int failures,
+                                    bool replaces);
+  /// Records what was left by the worker whose failure ended the attempt, if it ran on this node.
+  ELASTIC_DECL void record_cause();
 
-  ELASTIC_DECL void note_checkpoint(const checkpoint_outcome& outcome, time_point began);
-  ELASTIC_DECL void note_exit_barrier(std::string state, std::string reason, time_point began);
+  ELASTIC_DECL void record_checkpoint(const worker_channels::checkpoint_outcome& outcome,
+                                      time_point began);
+  ELASTIC_DECL void record_exit_barrier(std::string state, std::string reason, time_point began);
 
-  /// Awaits `stopping`, which stops the workers, and notes how long it takes; notes nothing if no
+  /// Awaits `stopping`, which stops the workers, and records how long it takes; nothing if no
   /// worker runs. Errors and cancellation: those of `stopping`.
   ELASTIC_DECL task<void> time_stop(stop_plan plan, task<void> stopping);
 
@@ -19958,7 +19163,7 @@ class agent_run final : public worker_run {
   std::shared_ptr<rendezvous_handler> rendezvous_;
   const bool job_may_grow_;
   /// Totals of all attempts; nothing is counted unless a part starts workers.
-  worker_starts starts_;
+  run_result::worker_starts starts_;
   job_pause pause_;
   /// A pause that was requested between two epochs.
   std::shared_ptr<pending_command> pause_for_epoch_;
@@ -20064,10 +19269,6 @@ inline std::string seconds_text(duration span) {
 
 }  // namespace elastic::detail
 
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 3
-
 // ---- elastic/agent/detail/run/run_activity.hpp ----
 
 namespace elastic::detail {
@@ -20093,9 +19294,45 @@ inline constexpr auto run_steps = std::to_array<std::pair<job_event::type, std::
 });
 
 /// The activity of a run of an agent, its workers, and since when, as the events of its journal
-/// tell it. A plain value without clocks.
-class run_activity {
- public:
+/// tell it: for `dump` and `job::view`. A plain value without clocks.
+struct run_activity {
+  struct worker {
+    std::int64_t rank = 0;
+    std::int64_t pid = 0;
+    time_point since;
+    bool is_running = true;
+    /// How it ended; empty while it runs, and if the agent stopped it.
+    std::optional<exit_status> end = {};
+    /// Why it is hung; otherwise empty.
+    std::string hung = {};
+  };
+  struct sent_signal {
+    std::int64_t number = 0;
+    std::string reason = {};
+    std::optional<double> grace = {};
+    time_point since;
+  };
+
+  std::string_view step = "not begun";
+  std::string reason = {};
+  /// The start of the step; zero: none was told.
+  time_point since{};
+  bool is_joining = false;
+  worker_state state = worker_state::init;
+  bool has_ended = false;
+  /// The round that was joined last; -1: none.
+  std::int64_t round = -1;
+  std::int64_t group_rank = 0;
+  std::int64_t group_world_size = 0;
+  std::int64_t world_size = 0;
+  std::int64_t restarts = 0;
+  std::int64_t max_restarts = 0;
+  std::optional<sent_signal> request = {};
+  /// Sent to the workers that have not ended.
+  std::optional<sent_signal> stop = {};
+  /// By local rank.
+  std::vector<worker> workers = {};
+
   void take(const job_event& event, time_point now);
 
   /// The run has returned.
@@ -20106,45 +19343,16 @@ class run_activity {
   std::string text(time_point now, std::string_view meeting = {}) const;
 
  private:
-  struct worker {
-    std::int64_t rank = 0;
-    std::int64_t pid = 0;
-    time_point since;
-    /// How it ended, or why it is hung; empty: it runs.
-    std::string state = {};
-    bool has_ended = false;
-  };
-  struct sent_signal {
-    std::int64_t number = 0;
-    std::string reason = {};
-    std::optional<double> grace = {};
-    time_point since;
-  };
-
-  void begin(std::string_view step, time_point now);
+  void begin(std::string_view next_step, time_point now);
+  void join_round(const job_event& event);
   void start_workers(const job_event& event, time_point now);
   void replace_worker(const job_event& event, time_point now);
-  void change_worker(const job_event& event, std::string state, time_point now);
-  static std::string end_of(const job_event& event);
+  void stop_workers(time_point now);
+  worker* find_worker(const job_event& event);
   std::string text_of(const worker& entry, time_point now) const;
-
-  std::string_view step_ = "not begun";
-  std::string reason_;
-  /// The start of the step; zero: none was told.
-  time_point since_{};
-  bool is_joining_ = false;
-  std::int64_t round_ = -1;
-  std::int64_t group_rank_ = 0;
-  std::int64_t nodes_ = 0;
-  std::int64_t restarts_ = 0;
-  std::int64_t max_restarts_ = 0;
-  std::optional<sent_signal> request_;
-  /// Sent to the workers that have not ended.
-  std::optional<sent_signal> stop_;
-  std::vector<worker> workers_;
 };
 
-/// Follows the journal of a run for `dump`, even while the strand of the run does not answer.
+/// Follows the journal of a run, even while the strand of the run does not answer.
 ///
 /// Thread-safety: any thread.
 class run_monitor final : public journal_sink {
@@ -20163,6 +19371,11 @@ class run_monitor final : public journal_sink {
   void take(const journal_record& record) override {
     const std::lock_guard lock(mutex_);
     activity_.take(record.event, time_->now());
+  }
+
+  run_activity activity() const {
+    const std::lock_guard lock(mutex_);
+    return activity_;
   }
 
   /// @param type     what the run belongs to
@@ -20204,119 +19417,144 @@ class monitor_scope {
   const std::shared_ptr<run_monitor> monitor_;
 };
 
+inline worker_state state_of_end(std::string_view name) {
+  if (name == "succeeded") return worker_state::succeeded;
+  return name == "stopped" ? worker_state::stopped : worker_state::failed;
+}
+
+inline exit_status end_of_worker(const job_event& event) {
+  if (event.exit_code) return exit_status::exited(static_cast<int>(*event.exit_code));
+  if (event.signal) return exit_status::signalled(static_cast<int>(*event.signal));
+  return exit_status::unknown();
+}
+
 inline void run_activity::take(const job_event& event, time_point now) {
   using type = job_event::type;
   // The journal may have records of an earlier run.
   if (event.kind == type::agent_started) *this = run_activity();
-  if (event.round) round_ = *event.round;
-  restarts_ = event.restarts.value_or(restarts_);
-  max_restarts_ = event.max_restarts.value_or(max_restarts_);
-  for (const auto& [kind, step] : run_steps) {
+  round = event.round.value_or(round);
+  max_restarts = event.max_restarts.value_or(max_restarts);
+  for (const auto& [kind, begun] : run_steps) {
     if (kind != event.kind) continue;
-    begin(step, now);
-    reason_ = event.state;
-    if (!event.state.empty() && !event.reason.empty()) reason_ += ": ";
-    reason_ += event.reason;
-    is_joining_ = kind == type::rendezvous_started;
+    begin(begun, now);
+    reason = event.state;
+    if (!event.state.empty() && !event.reason.empty()) reason += ": ";
+    reason += event.reason;
+    is_joining = kind == type::rendezvous_started;
   }
   switch (event.kind) {
-    case type::round_joined:
-      group_rank_ = event.group_rank.value_or(0);
-      nodes_ = event.group_world_size.value_or(0);
-      break;
-    case type::workers_started: start_workers(event, now); break;
-    case type::ranks_replaced: replace_worker(event, now); break;
-    case type::worker_hung: change_worker(event, "hung: " + event.reason, now); break;
-    case type::worker_ended: change_worker(event, end_of(event), now); break;
-    case type::stop_requested:
-      request_ = sent_signal{event.signal.value_or(0), event.reason, {}, now};
-      break;
-    case type::workers_stopping:
-      stop_ = sent_signal{event.signal.value_or(0), {}, event.allowed, now};
-      break;
-    case type::workers_stopped:
-      stop_.reset();
-      for (worker& each : workers_) {
-        if (!each.has_ended) each = {each.rank, each.pid, now, "stopped", true};
+    case type::round_joined: return join_round(event);
+    case type::workers_started: return start_workers(event, now);
+    case type::ranks_replaced: return replace_worker(event, now);
+    case type::worker_hung:
+      if (worker* const hung = find_worker(event)) {
+        hung->hung = event.reason;
+        hung->since = now;
       }
-      break;
-    default: break;
+      return;
+    case type::worker_ended:
+      if (worker* const ended = find_worker(event)) {
+        *ended = {ended->rank, ended->pid, now, false, end_of_worker(event)};
+      }
+      return;
+    case type::stop_requested:
+      request = sent_signal{event.signal.value_or(0), event.reason, {}, now};
+      return;
+    case type::workers_stopping:
+      stop = sent_signal{event.signal.value_or(0), {}, event.allowed, now};
+      return;
+    case type::workers_stopped: return stop_workers(now);
+    case type::workers_judged: state = state_of_end(event.state); return;
+    case type::round_ended: state = worker_state::init; return;
+    // Other events count failures, also those that are no reason to restart.
+    case type::restart_decided: restarts = event.restarts.value_or(restarts); return;
+    case type::agent_ended:
+      state = state_of_end(event.state);
+      has_ended = true;
+      return;
+    default: return;
   }
 }
 
-inline void run_activity::begin(std::string_view step, time_point now) {
-  step_ = step;
-  reason_.clear();
-  since_ = now;
-  is_joining_ = false;
+inline void run_activity::begin(std::string_view next_step, time_point now) {
+  step = next_step;
+  reason.clear();
+  since = now;
+  is_joining = false;
+}
+
+inline void run_activity::join_round(const job_event& event) {
+  group_rank = event.group_rank.value_or(0);
+  group_world_size = event.group_world_size.value_or(0);
+  world_size = event.world_size.value_or(0);
 }
 
 inline void run_activity::start_workers(const job_event& event, time_point now) {
-  stop_.reset();
-  workers_.clear();
+  join_round(event);
+  state = worker_state::healthy;
+  stop.reset();
+  workers.clear();
   for (std::size_t place = 0; place < event.pids.size(); ++place) {
     const auto rank = event.base_rank.value_or(0) + static_cast<std::int64_t>(place);
-    workers_.push_back({rank, event.pids[place], now});
+    workers.push_back({rank, event.pids[place], now});
   }
 }
 
 /// A replica restarts alone, while the others run.
 inline void run_activity::replace_worker(const job_event& event, time_point now) {
   if (!event.pid) return;
-  for (worker& each : workers_) {
+  for (worker& each : workers) {
     if (each.rank == event.rank) each = {each.rank, *event.pid, now};
   }
   begin("the workers run", now);
 }
 
-inline void run_activity::change_worker(const job_event& event, std::string state, time_point now) {
-  for (worker& each : workers_) {
-    if (each.pid != event.pid) continue;
-    each = {each.rank, each.pid, now, state, event.kind == job_event::type::worker_ended};
+inline void run_activity::stop_workers(time_point now) {
+  stop.reset();
+  for (worker& each : workers) {
+    if (each.is_running) each = {each.rank, each.pid, now, false};
   }
 }
 
-inline std::string run_activity::end_of(const job_event& event) {
-  if (event.exit_code) return exit_status::exited(static_cast<int>(*event.exit_code)).text();
-  if (event.signal) return exit_status::signalled(static_cast<int>(*event.signal)).text();
-  return exit_status::unknown().text();
+inline run_activity::worker* run_activity::find_worker(const job_event& event) {
+  for (worker& each : workers) {
+    if (each.pid == event.pid) return &each;
+  }
+  return nullptr;
 }
 
 inline std::string run_activity::text(time_point now, std::string_view meeting) const {
-  std::string text(step_);
-  if (!reason_.empty()) text += fmt::format(" ({})", reason_);
-  text += since_ == time_point() ? "\n" : fmt::format(" for {}\n", seconds_text(now - since_));
-  if (is_joining_ && !meeting.empty()) text += fmt::format("  {}\n", meeting);
-  if (round_ >= 0) {
-    text += fmt::format("  round {}, node {} of {}; restarts: {} of {}\n", round_, group_rank_,
-                        nodes_, restarts_, max_restarts_);
+  std::string text(step);
+  if (!reason.empty()) text += fmt::format(" ({})", reason);
+  text += since == time_point() ? "\n" : fmt::format(" for {}\n", seconds_text(now - since));
+  if (is_joining && !meeting.empty()) text += fmt::format("  {}\n", meeting);
+  if (round >= 0) {
+    text += fmt::format("  round {}, node {} of {}; restarts: {} of {}\n", round, group_rank,
+                        group_world_size, restarts, max_restarts);
   }
-  if (request_) {
-    text +=
-        fmt::format("  asked to stop {} ago, with {}: {}\n", seconds_text(now - request_->since),
-                    signal_name(static_cast<int>(request_->number)), request_->reason);
+  if (request) {
+    text += fmt::format("  asked to stop {} ago, with {}: {}\n", seconds_text(now - request->since),
+                        signal_name(static_cast<int>(request->number)), request->reason);
   }
-  for (const worker& each : workers_) text += text_of(each, now);
+  for (const worker& each : workers) text += text_of(each, now);
   return text;
 }
 
 inline std::string run_activity::text_of(const worker& entry, time_point now) const {
-  std::string text =
-      fmt::format("  rank {}, pid {}: {} for {}", entry.rank, entry.pid,
-                  entry.state.empty() ? "runs" : entry.state, seconds_text(now - entry.since));
-  if (stop_ && !entry.has_ended) {
-    text += fmt::format(", {} {} ago", signal_name(static_cast<int>(stop_->number)),
-                        seconds_text(now - stop_->since));
-    if (stop_->grace) text += fmt::format(" with {:.1f} s until SIGKILL", *stop_->grace);
+  std::string shown = entry.is_running ? "runs" : "stopped";
+  if (!entry.hung.empty()) shown = "hung: " + entry.hung;
+  if (entry.end) shown = entry.end->text();
+  std::string text = fmt::format("  rank {}, pid {}: {} for {}", entry.rank, entry.pid, shown,
+                                 seconds_text(now - entry.since));
+  if (stop && entry.is_running) {
+    text += fmt::format(", {} {} ago", signal_name(static_cast<int>(stop->number)),
+                        seconds_text(now - stop->since));
+    if (stop->grace) text += fmt::format(" with {:.1f} s until SIGKILL", *stop->grace);
   }
   return text + '\n';
 }
 
 }  // namespace elastic::detail
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
 
 // ---- elastic/base/detail/shielded_run.hpp ----
 
@@ -21024,7 +20262,7 @@ ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, 
 
 namespace elastic {
 
-ELASTIC_DECL restart_ledger::restart_ledger(int max_restarts, restart_terms terms,
+ELASTIC_DECL restart_ledger::restart_ledger(int max_restarts, worker_spec::restart_terms terms,
                                             std::string name)
     : max_restarts_(max_restarts), terms_(std::move(terms)), name_(std::move(name)) {}
 
@@ -21451,8 +20689,6 @@ ELASTIC_DECL task<void> event_flag::wait() {
 
 #endif
 
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
-
 // ---- elastic/base/detail/asio_local.hpp ----
 
 #if defined(ELASTIC_USE_BOOST_ASIO)
@@ -21462,6 +20698,8 @@ ELASTIC_DECL task<void> event_flag::wait() {
 #include <asio/generic/stream_protocol.hpp>
 #include <asio/local/stream_protocol.hpp>
 #endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
 
 // ---- elastic/control/detail/control_message.hpp ----
 
@@ -21631,6 +20869,137 @@ class worker_liveness {
 
 #endif
 
+// ---- elastic/net/detail/byte_stream.hpp ----
+
+namespace elastic::detail {
+
+/// A connection that carries bytes in both directions.
+///
+/// Errors of every member that waits: `errc::connection_failed`, also after `close`.
+/// Cancellation of every member that waits: all types; the connection is unusable then.
+/// Thread-safety: one strand at a time; one read and one write at a time.
+class byte_stream {
+ public:
+  virtual ~byte_stream() = default;
+
+  /// Waits until bytes have arrived. Result: how many; 0 after the last byte of the other side.
+  virtual task<std::size_t> read_some(asio::mutable_buffer buffer) = 0;
+
+  /// Sends all of the bytes.
+  virtual task<void> write(std::string bytes) = 0;
+
+  /// Ends the connection at once; pending operations end with an error.
+  virtual void close() = 0;
+};
+
+}  // namespace elastic::detail
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/net/detail/stream_listener.hpp ----
+
+namespace elastic::detail {
+
+/// An accepted connection.
+struct accepted_connection {
+  asio::generic::stream_protocol::socket socket;
+  /// The process at the other end of a Unix socket, at the time of its connection; empty for TCP.
+  std::optional<ucred> peer = {};
+};
+
+/// Accepts connections at a TCP port, or at a Unix socket.
+///
+/// Thread-safety: one strand at a time, that of the executor.
+class stream_listener {
+ public:
+  /// Listens at an IP address of this host; port 0: the system picks one.
+  /// Errors: `errc::address_in_use`; `errc::invalid_argument` if the address is not an IP address,
+  /// is not one of this host, or may not be used.
+  ELASTIC_DECL static stream_listener at_address(asio::any_io_executor executor,
+                                                 const endpoint& address);
+
+  /// Listens at a Unix socket: in the file system, where only this user can connect to it (mode
+  /// 0600), or if the path begins with a zero byte, at a name without a file, where every user can.
+  /// Replaces a file at which nobody listens because its agent was killed.
+  /// Errors: `errc::address_in_use` if the path exists; `errc::invalid_argument` if it is too long,
+  /// or cannot be created.
+  ELASTIC_DECL static stream_listener at_path(asio::any_io_executor executor,
+                                              const std::string& path);
+
+  stream_listener(stream_listener&&) = default;
+  stream_listener& operator=(stream_listener&&) = delete;
+  ELASTIC_DECL ~stream_listener();
+
+  /// The port on which it listens; 0: a Unix socket.
+  std::uint16_t port() const { return port_; }
+
+  /// Waits until a connection can be accepted. Result: false if the listener was closed.
+  ///
+  /// Cancellation: all types.
+  ELASTIC_DECL task<bool> ready();
+
+  /// Accepts the connections that have arrived.
+  /// @param most   the most that it accepts
+  /// @param admit  takes each
+  /// Result: 0, or the `errno` of a lack of resources.
+  ELASTIC_DECL int accept(std::size_t most, const std::function<void(accepted_connection)>& admit);
+
+  /// Stops listening, and removes the path if it still belongs to this socket.
+  ELASTIC_DECL void close();
+
+ private:
+  ELASTIC_DECL stream_listener(asio::any_io_executor executor, int fd, int family);
+
+  asio::posix::stream_descriptor listening_;
+  int family_;
+  std::uint16_t port_ = 0;
+  std::string path_;
+  /// The device and number of the socket's file.
+  std::pair<dev_t, ino_t> file_{};
+};
+
+/// The pace of `accept_all`.
+struct accept_terms {
+  std::shared_ptr<time_source> time;
+  /// The wait after the system had no resources for a connection.
+  duration pause = std::chrono::seconds(1);
+  /// Called with what prevented a connection; may be empty.
+  std::function<void(const std::string& problem)> report = {};
+  /// The most connections within a second; more of them wait.
+  int most_per_second = 1000;
+};
+
+/// Accepts connections until the listener is closed. What fails for one of them is reported, and
+/// the next one is accepted.
+///
+/// @param listener  must live as long as `admit` does
+/// @param admit     takes each connection: serves it in a task_group, or rejects it by its end
+/// Errors: those of the report.
+/// Cancellation: all types.
+ELASTIC_DECL task<void> accept_all(stream_listener& listener, accept_terms terms,
+                                   std::function<void(accepted_connection)> admit);
+
+/// Opens a TCP port, for IPv6 too if the address is that of every interface. Accepted sockets
+/// inherit its options: no delay, and signs of life of an idle connection.
+/// Result: the descriptor, closed on exec; -1 on failure, with `errno` set.
+ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& place);
+
+/// Whether a client trusts the user who listens at a Unix socket. It trusts its own user and root;
+/// root also trusts the owner of the folder if nobody else can put a socket there.
+/// @param server  the user who listens
+/// @param client  the user who connects
+ELASTIC_DECL bool is_trusted_server(std::uint32_t server, std::uint32_t client,
+                                    const std::string& path);
+
+/// Connects to a Unix socket in the file system.
+/// Errors: `errc::connection_failed`, naming the path; `errc::invalid_argument` if it is too long,
+/// or another user listens there (`is_trusted_server`).
+ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path);
+
+}  // namespace elastic::detail
+
+#endif
+
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
 
 // ---- elastic/control/detail/channel_attempt.hpp ----
@@ -21639,8 +21008,8 @@ namespace elastic::detail {
 
 /// A connection of a worker, or of a client that has not sent hello yet.
 struct channel_connection {
-  ELASTIC_DECL explicit channel_connection(asio::local::stream_protocol::socket accepted);
-  asio::local::stream_protocol::socket peer;
+  ELASTIC_DECL explicit channel_connection(asio::generic::stream_protocol::socket accepted);
+  asio::generic::stream_protocol::socket peer;
   std::optional<int> worker;
   bool checkpoints = false;
   /// The worker sent `survive`.
@@ -21666,7 +21035,7 @@ struct checkpoint_question {
   explicit checkpoint_question(asio::any_io_executor strand) : answered(std::move(strand)) {}
   std::int64_t id = 0;
   std::set<int> waiting;
-  checkpoint_outcome outcome;
+  worker_channels::checkpoint_outcome outcome;
   event_flag answered;
   ELASTIC_DECL void settle(int local_rank, const std::string& problem);
 };
@@ -21674,7 +21043,7 @@ struct checkpoint_question {
 /// The control channel and the watch during one attempt; used only by `worker_channels`. Shared
 /// with its coroutines, which may briefly outlive it.
 struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
-  using socket = asio::local::stream_protocol::socket;
+  using socket = asio::generic::stream_protocol::socket;
   using connection = channel_connection;
   using connection_pointer = std::shared_ptr<connection>;
   using place = watched_worker;
@@ -21688,7 +21057,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   worker_channels::options options;
   std::shared_ptr<learned_timeouts> learned;
   std::vector<place> places;
-  asio::local::stream_protocol::acceptor acceptor;
+  std::optional<stream_listener> listener;
   std::string address;
   asio::posix::stream_descriptor timer_file;
   std::string timer_path;
@@ -21733,7 +21102,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
 
   // Admits this user, root, and workers that have switched to another user.
   ELASTIC_DECL bool may_enter(const ucred& peer) const;
-  ELASTIC_DECL void admit(socket accepted);
+  ELASTIC_DECL void admit(accepted_connection accepted);
   ELASTIC_DECL static void disconnect(connection& client);
   ELASTIC_DECL void forget(const connection_pointer& client);
   ELASTIC_DECL bool can_save(int local_rank) const;
@@ -21801,9 +21170,6 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   // its death is often seen before its last messages.
   ELASTIC_DECL void drain_input(int local_rank);
 
-  // Accepts a connection, if one waits. Result: why none was accepted.
-  ELASTIC_DECL asio_error_code accept_one();
-
   // Reads what has arrived, at most `most_pieces`. Nothing else reads from a connection, so no byte
   // can be in a pending Asio operation meanwhile. Result: how many lines arrived.
   ELASTIC_DECL int read_now(connection& client, int most_pieces);
@@ -21811,7 +21177,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
 
   // ---- background tasks -------------------------------------------------------------------------
 
-  ELASTIC_DECL static task<void> accept_all(self_pointer self);
+  ELASTIC_DECL task<void> accept_workers();
   ELASTIC_DECL static task<void> serve(self_pointer self, connection_pointer client);
   ELASTIC_DECL static task<void> read_lines(self_pointer self, connection_pointer client);
   ELASTIC_DECL static task<void> read_timers(self_pointer self);
@@ -21819,7 +21185,8 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   // Restarts after an error, so that no worker hangs unnoticed.
   ELASTIC_DECL static task<void> watch(self_pointer attempt);
   ELASTIC_DECL static task<void> watch_while_due(self_pointer self);
-  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer self, duration timeout);
+  ELASTIC_DECL static task<worker_channels::checkpoint_outcome> ask_checkpoint(self_pointer self,
+                                                                               duration timeout);
 };
 
 }  // namespace elastic::detail
@@ -21905,7 +21272,8 @@ ELASTIC_DECL bool worker_channels::tell_survivor(int local_rank,
   return state_ && state_->send_survivor(local_rank, message);
 }
 
-ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration timeout) & {
+ELASTIC_DECL task<worker_channels::checkpoint_outcome> worker_channels::checkpoint(
+    duration timeout) & {
   return detail::channel_attempt::ask_checkpoint(state_, timeout);
 }
 
@@ -22206,8 +21574,8 @@ ELASTIC_DECL int agent_parts::passed_descriptor(int local_rank) {
   return descriptor;
 }
 
-ELASTIC_DECL std::optional<worker_starts> agent_parts::starts() const {
-  std::optional<worker_starts> counted;
+ELASTIC_DECL std::optional<run_result::worker_starts> agent_parts::starts() const {
+  std::optional<run_result::worker_starts> counted;
   for (const auto& part : parts_) {
     if (!counted) counted = part->starts();
   }
@@ -22302,38 +21670,6 @@ ELASTIC_DECL task<void> agent_parts::run_backwards(task<void> (agent_part::*func
 }
 
 // ---- how they are made --------------------------------------------------------------------------
-
-ELASTIC_DECL std::shared_ptr<agent_parts> make_agent_parts(const agent_services& services,
-                                                           agent_part::context context,
-                                                           std::string run_id,
-                                                           worker_group& group) {
-  auto parts = new_shared<agent_parts>(services.log);
-  context.launcher = services.launcher;
-  context.time = services.time;
-  context.log = services.log;
-  context.journal = services.journal;
-  // A part may outlive the run, and with it the group.
-  const std::weak_ptr<agent_parts> alive = parts;
-  context.first_workers = [alive, &group, run_id = std::move(run_id)] {
-    return alive.expired() ? std::vector<process_spec>() : group.expected_processes(run_id);
-  };
-  context.workers = [alive, &group] {
-    return alive.expired() ? std::vector<agent_part::attempt_worker>() : group.attempt_workers();
-  };
-  context.last_stderr = [alive, &group](int local_rank) {
-    return alive.expired() ? std::vector<std::string>() : group.last_stderr(local_rank);
-  };
-  context.end_hung = [alive, &group](int local_rank, const std::string& reason) {
-    if (!alive.expired()) group.end_hung(local_rank, reason);
-  };
-  context.process_ended = [alive, &group](const exit_status& end) {
-    if (!alive.expired() && end.signal() == SIGKILL) group.forgive_oom_kill();
-  };
-  for (const auto& [name, make] : services.parts) {
-    parts->add(required(make(context), fmt::format("the part {} of an agent", name)));
-  }
-  return parts;
-}
 
 ELASTIC_DECL agent_part::context part_context(asio::any_io_executor strand,
                                               asio::any_io_executor executor,
@@ -23534,7 +22870,7 @@ ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, services parts)
 
 ELASTIC_DECL void process_set::note_killed(const detail::process_slot& slot, const logger& log) {
   std::string list;
-  for (const killed_leftover& one : slot.process->killed_leftovers()) {
+  for (const child::leftover& one : slot.process->killed_leftovers()) {
     if (!list.empty()) list += ", ";
     list += one.pid > 0 ? fmt::format("'{}' (pid {})", one.command, one.pid) : "and others";
   }
@@ -23775,10 +23111,16 @@ namespace elastic::detail {
 
 /// The environment of a program that an agent starts: the agent's own, but without the path of the
 /// job's secret, which only agents may read, and without the control channel and the roles that an
-/// enclosing launcher has set.
-inline environment_map program_environment(environment_map variables) {
-  for (const char* name : {"ELASTIC_CONTROL", "ELASTIC_JOB_SECRET_FILE", "ELASTIC_ROLES"}) {
-    variables.erase(name);
+/// enclosing launcher has set. Each value has room for its name, with which it becomes an entry.
+inline environment_map program_environment(const environment_map& own) {
+  environment_map variables;
+  for (const auto& [name, value] : own) {
+    if (name == "ELASTIC_CONTROL" || name == "ELASTIC_JOB_SECRET_FILE" || name == "ELASTIC_ROLES") {
+      continue;
+    }
+    std::string& copy = variables.emplace_hint(variables.end(), name, std::string())->second;
+    copy.reserve(name.size() + 1 + value.size());
+    copy = value;
   }
   return variables;
 }
@@ -23873,6 +23215,308 @@ ELASTIC_DECL std::vector<std::string> process_builder::environment(
   }
   if (spec_.contract == worker_contract::plain) return environment_entries(variables);
   return worker_environment(std::move(variables), shown, job, error_file);
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/contract/detail/call_memfd.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL call_memfd& call_memfd::operator=(call_memfd&& other) noexcept {
+  call_memfd taken(std::move(other));
+  swap(taken);
+  return *this;
+}
+
+ELASTIC_DECL call_memfd::~call_memfd() {
+  if (file_ >= 0) ::close(file_);
+}
+
+ELASTIC_DECL call_memfd call_memfd::make(std::string_view arguments, std::size_t answer_bytes) {
+  call_memfd made;
+  made.arguments_ = arguments.size();
+  made.room_ = answer_bytes;
+  made.file_ = open_memory();
+  header first;
+  first.arguments = arguments.size();
+  const auto size = static_cast<off_t>(made.answer_at() + answer_bytes);
+  if (made.file_ < 0 || ::ftruncate(made.file_, size) != 0 ||
+      !made.write(0, &first, sizeof first) ||
+      !made.write(sizeof first, arguments.data(), arguments.size()) ||
+      ::fcntl(made.file_, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+    throw error(errc::start_failed,
+                fmt::format("cannot create a memory file for a function's arguments: {}",
+                            errno_text(errno)));
+  }
+  return made;
+}
+
+ELASTIC_DECL call_memfd call_memfd::take() {
+  call_memfd taken;
+  taken.file_ = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
+  struct stat about{};
+  header first;
+  first.arguments = 0;
+  const bool is_sheet = taken.file_ >= 0 && ::fstat(taken.file_, &about) == 0 &&
+                        S_ISREG(about.st_mode) && taken.read(0, &first, sizeof first) &&
+                        std::memcmp(first.mark, header().mark, sizeof first.mark) == 0 &&
+                        first.arguments <= limits::function_arguments_bytes;
+  const auto size = static_cast<std::uint64_t>(about.st_size);
+  if (!is_sheet || size < sizeof first + first.arguments) {
+    throw error(errc::protocol_violation,
+                "standard input does not hold a function's arguments: only an agent starts a "
+                "worker that runs a function");
+  }
+  taken.arguments_ = first.arguments;
+  taken.room_ = size - taken.answer_at();
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing >= 0) {
+    ::dup2(nothing, 0);
+    ::close(nothing);
+  }
+  return taken;
+}
+
+ELASTIC_DECL std::string call_memfd::arguments() const {
+  std::string text(arguments_, '\0');
+  if (!read(sizeof(header), text.data(), text.size())) fail("read");
+  return text;
+}
+
+ELASTIC_DECL void call_memfd::leave(call_answer::content kind, std::string_view text) {
+  header first;
+  first.arguments = arguments_;
+  first.answer = text.size();
+  first.kind = static_cast<std::uint64_t>(kind);
+  const bool is_left = text.size() <= room_ && write(answer_at(), text.data(), text.size()) &&
+                       write(0, &first, sizeof first);
+  if (!is_left) fail("write");
+}
+
+ELASTIC_DECL call_answer call_memfd::answer() const {
+  call_answer answer;
+  if (file_ < 0) return answer;
+  header first;
+  if (!read(0, &first, sizeof first)) return garbage("it cannot be read");
+  if (first.kind == static_cast<std::uint64_t>(call_answer::content::nothing)) return answer;
+  if (first.kind != static_cast<std::uint64_t>(call_answer::content::value) &&
+      first.kind != static_cast<std::uint64_t>(call_answer::content::failure)) {
+    return garbage(fmt::format("it is of the unknown kind {}", first.kind));
+  }
+  if (first.answer > room_) {
+    return garbage(fmt::format("it is said to have {} bytes, {} are allowed", first.answer, room_));
+  }
+  answer.kind = static_cast<call_answer::content>(first.kind);
+  answer.text.resize(first.answer);
+  if (!read(answer_at(), answer.text.data(), answer.text.size())) {
+    return garbage("it cannot be read");
+  }
+  return answer;
+}
+
+ELASTIC_DECL int call_memfd::open_memory() {
+  // A system may allow only files that are marked as not executable; older kernels do not know the
+  // flag.
+  constexpr unsigned not_executable = 8;
+  const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  const int file = ::memfd_create("elastic-call", flags | not_executable);
+  return file >= 0 || errno != EINVAL ? file : ::memfd_create("elastic-call", flags);
+}
+
+ELASTIC_DECL call_answer call_memfd::garbage(std::string why) {
+  return {call_answer::content::garbage, std::move(why)};
+}
+
+ELASTIC_DECL void call_memfd::fail(const char* step) {
+  throw error(errc::file_access, fmt::format("cannot {} the file of a function's arguments and "
+                                             "answer: {}",
+                                             step, errno_text(errno)));
+}
+
+ELASTIC_DECL bool call_memfd::read(std::size_t offset, void* target, std::size_t size) const {
+  return moved(size, [&](std::size_t done) {
+    return ::pread(file_, static_cast<char*>(target) + done, size - done,
+                   static_cast<off_t>(offset + done));
+  });
+}
+
+ELASTIC_DECL bool call_memfd::write(std::size_t offset, const void* source,
+                                    std::size_t size) const {
+  return moved(size, [&](std::size_t done) {
+    return ::pwrite(file_, static_cast<const char*>(source) + done, size - done,
+                    static_cast<off_t>(offset + done));
+  });
+}
+
+ELASTIC_DECL void call_memfd::swap(call_memfd& other) noexcept {
+  std::swap(file_, other.file_);
+  std::swap(arguments_, other.arguments_);
+  std::swap(room_, other.room_);
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 2
+
+// ---- elastic/base/detail/quantity.hpp ----
+
+namespace elastic::detail {
+
+/// "1 worker", "2 workers". The noun takes its plural by an "s".
+template <std::integral Count>
+std::string quantity(Count count, std::string_view noun) {
+  std::string text = std::to_string(count) + ' ';
+  text += noun;
+  if (count != 1) text += 's';
+  return text;
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
+
+// ---- elastic/agent/detail/workers/worker_files.ipp ----
+
+#include <numeric>
+
+namespace elastic::detail {
+
+/// The plan without its file: what was to go there is shown.
+inline output_plan without_file(output_plan plan) {
+  if (plan.file.empty()) return plan;
+  plan.file.clear();
+  plan.kind = output_plan::how::copy;
+  plan.console = true;
+  return plan;
+}
+
+ELASTIC_DECL worker_files::worker_files(const worker_spec& spec, log_layout& layout,
+                                        std::shared_ptr<logs_specs> logs, logger log)
+    : spec_(spec),
+      layout_(layout),
+      logs_(logs ? std::move(logs) : new_shared<default_logs_specs>()),
+      log_(std::move(log)) {}
+
+ELASTIC_DECL task<void> worker_files::start_attempt(int restart_count) {
+  std::vector<std::size_t> all(static_cast<std::size_t>(spec_.nproc_per_node));
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return make(restart_count, std::move(all),
+              [restart_count, count = spec_.nproc_per_node](log_layout& layout) {
+                layout.start_attempt(restart_count, count);
+              });
+}
+
+ELASTIC_DECL task<void> worker_files::add_workers(int restart_count, std::vector<std::size_t> slots,
+                                                  std::int64_t epoch) {
+  return make(restart_count, slots, [restart_count, slots, epoch](log_layout& layout) {
+    for (const std::size_t slot : slots) {
+      layout.add_worker(restart_count, static_cast<int>(slot), epoch);
+    }
+  });
+}
+
+ELASTIC_DECL task<void> worker_files::make(int restart_count, std::vector<std::size_t> slots,
+                                           std::function<void(log_layout&)> change) {
+  try {
+    co_await change_layout(std::move(change));
+    co_return;
+  } catch (const error& failure) {
+    if (!can_do_without(failure)) throw;
+    go_without(failure.what(), restart_count, slots);
+  }
+}
+
+ELASTIC_DECL task<void> worker_files::change_layout(std::function<void(log_layout&)> change) {
+  if (!layout_.may_hang()) {
+    change(layout_);
+    co_return;
+  }
+  std::function<log_layout()> work = [layout = layout_, change = std::move(change)]() mutable {
+    change(layout);
+    return layout;
+  };
+  log_layout made = co_await run_blocking<log_layout>(std::move(work));
+  layout_ = std::move(made);
+}
+
+ELASTIC_DECL std::vector<logs_specs::worker_output> worker_files::plan(
+    const std::vector<worker_identity>& identities, int restart_count,
+    const std::vector<std::size_t>& slots) {
+  const logs_specs::attempt_logs logs{spec_, identities, layout_, host_name()};
+  std::vector<logs_specs::worker_output> outputs;
+  try {
+    outputs = logs_->plan(logs);
+  } catch (const error& failure) {
+    if (!can_do_without(failure)) throw;
+    go_without(failure.what(), restart_count, slots);
+    outputs = logs_->plan(logs);
+  }
+  if (outputs.size() != identities.size()) {
+    throw error(errc::invalid_argument,
+                fmt::format("the logs specs plan the output of {} workers, and there are {}",
+                            outputs.size(), identities.size()));
+  }
+  warn_of_discarded_output(outputs);
+  return outputs;
+}
+
+ELASTIC_DECL auto worker_files::files_of(const process_set::process& process) const -> output {
+  const auto path_in_layout = [this](const std::string& path) {
+    return layout_.is_enabled() && path.starts_with(layout_.root()) ? path : std::string();
+  };
+  return {path_in_layout(process.out.file), path_in_layout(process.err.file)};
+}
+
+ELASTIC_DECL bool worker_files::drop_files(const error& failure, std::size_t slot,
+                                           int restart_count, process_set::process& process) {
+  const bool has_files = !process.out.file.empty() || !process.err.file.empty();
+  if (!has_files || !can_do_without(failure)) return false;
+  go_without(failure.what(), restart_count, {slot});
+  process.out = without_file(std::move(process.out));
+  process.err = without_file(std::move(process.err));
+  return true;
+}
+
+ELASTIC_DECL bool worker_files::can_do_without(const error& failure) const {
+  return are_optional_ && layout_.is_enabled() && failure.code() == errc::file_access;
+}
+
+ELASTIC_DECL void worker_files::go_without(const std::string& problem, int restart_count,
+                                           const std::vector<std::size_t>& slots) {
+  log_.warning("{}; attempt {} has no log files for {}, whose output is shown", problem,
+               restart_count, quantity(slots.size(), "worker"));
+  for (const std::size_t slot : slots) {
+    layout_.go_without_files(restart_count, static_cast<int>(slot));
+  }
+}
+
+ELASTIC_DECL void worker_files::warn_of_discarded_output(
+    const std::vector<logs_specs::worker_output>& outputs) {
+  if (std::exchange(has_warned_, true)) return;
+  const auto is_lost = [](std_streams redirected, std_streams stream, const output_plan& plan) {
+    return contains(redirected, stream) && plan.kind == output_plan::how::null;
+  };
+  std::size_t workers = 0;
+  for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
+    const std_streams redirected = spec_.redirects.of(static_cast<int>(slot));
+    if (is_lost(redirected, std_streams::out, outputs[slot].out) ||
+        is_lost(redirected, std_streams::err, outputs[slot].err)) {
+      ++workers;
+    }
+  }
+  if (workers == 0) return;
+  log_.warning(
+      "the output of {} workers that redirects names is discarded: log_dir '{}' has no files",
+      workers, spec_.log_dir);
 }
 
 }  // namespace elastic::detail
@@ -24331,148 +23975,6 @@ ELASTIC_DECL task<void> make_room_for_descriptors(std::shared_ptr<time_source> t
 
 #endif
 
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
-
-// ---- elastic/contract/detail/call_memfd.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL call_memfd& call_memfd::operator=(call_memfd&& other) noexcept {
-  call_memfd taken(std::move(other));
-  swap(taken);
-  return *this;
-}
-
-ELASTIC_DECL call_memfd::~call_memfd() {
-  if (file_ >= 0) ::close(file_);
-}
-
-ELASTIC_DECL call_memfd call_memfd::make(std::string_view arguments, std::size_t answer_bytes) {
-  call_memfd made;
-  made.arguments_ = arguments.size();
-  made.room_ = answer_bytes;
-  made.file_ = open_memory();
-  header first;
-  first.arguments = arguments.size();
-  const auto size = static_cast<off_t>(made.answer_at() + answer_bytes);
-  if (made.file_ < 0 || ::ftruncate(made.file_, size) != 0 ||
-      !made.write(0, &first, sizeof first) ||
-      !made.write(sizeof first, arguments.data(), arguments.size()) ||
-      ::fcntl(made.file_, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
-    throw error(errc::start_failed,
-                fmt::format("cannot create a memory file for a function's arguments: {}",
-                            errno_text(errno)));
-  }
-  return made;
-}
-
-ELASTIC_DECL call_memfd call_memfd::take() {
-  call_memfd taken;
-  taken.file_ = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
-  struct stat about{};
-  header first;
-  first.arguments = 0;
-  const bool is_sheet = taken.file_ >= 0 && ::fstat(taken.file_, &about) == 0 &&
-                        S_ISREG(about.st_mode) && taken.read(0, &first, sizeof first) &&
-                        std::memcmp(first.mark, header().mark, sizeof first.mark) == 0 &&
-                        first.arguments <= limits::function_arguments_bytes;
-  const auto size = static_cast<std::uint64_t>(about.st_size);
-  if (!is_sheet || size < sizeof first + first.arguments) {
-    throw error(errc::protocol_violation,
-                "standard input does not hold a function's arguments: only an agent starts a "
-                "worker that runs a function");
-  }
-  taken.arguments_ = first.arguments;
-  taken.room_ = size - taken.answer_at();
-  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (nothing >= 0) {
-    ::dup2(nothing, 0);
-    ::close(nothing);
-  }
-  return taken;
-}
-
-ELASTIC_DECL std::string call_memfd::arguments() const {
-  std::string text(arguments_, '\0');
-  if (!read(sizeof(header), text.data(), text.size())) fail("read");
-  return text;
-}
-
-ELASTIC_DECL void call_memfd::leave(call_answer::content kind, std::string_view text) {
-  header first;
-  first.arguments = arguments_;
-  first.answer = text.size();
-  first.kind = static_cast<std::uint64_t>(kind);
-  const bool is_left = text.size() <= room_ && write(answer_at(), text.data(), text.size()) &&
-                       write(0, &first, sizeof first);
-  if (!is_left) fail("write");
-}
-
-ELASTIC_DECL call_answer call_memfd::answer() const {
-  call_answer answer;
-  if (file_ < 0) return answer;
-  header first;
-  if (!read(0, &first, sizeof first)) return garbage("it cannot be read");
-  if (first.kind == static_cast<std::uint64_t>(call_answer::content::nothing)) return answer;
-  if (first.kind != static_cast<std::uint64_t>(call_answer::content::value) &&
-      first.kind != static_cast<std::uint64_t>(call_answer::content::failure)) {
-    return garbage(fmt::format("it is of the unknown kind {}", first.kind));
-  }
-  if (first.answer > room_) {
-    return garbage(fmt::format("it is said to have {} bytes, {} are allowed", first.answer, room_));
-  }
-  answer.kind = static_cast<call_answer::content>(first.kind);
-  answer.text.resize(first.answer);
-  if (!read(answer_at(), answer.text.data(), answer.text.size())) {
-    return garbage("it cannot be read");
-  }
-  return answer;
-}
-
-ELASTIC_DECL int call_memfd::open_memory() {
-  // A system may allow only files that are marked as not executable; older kernels do not know the
-  // flag.
-  constexpr unsigned not_executable = 8;
-  const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  const int file = ::memfd_create("elastic-call", flags | not_executable);
-  return file >= 0 || errno != EINVAL ? file : ::memfd_create("elastic-call", flags);
-}
-
-ELASTIC_DECL call_answer call_memfd::garbage(std::string why) {
-  return {call_answer::content::garbage, std::move(why)};
-}
-
-ELASTIC_DECL void call_memfd::fail(const char* step) {
-  throw error(errc::file_access, fmt::format("cannot {} the file of a function's arguments and "
-                                             "answer: {}",
-                                             step, errno_text(errno)));
-}
-
-ELASTIC_DECL bool call_memfd::read(std::size_t offset, void* target, std::size_t size) const {
-  return moved(size, [&](std::size_t done) {
-    return ::pread(file_, static_cast<char*>(target) + done, size - done,
-                   static_cast<off_t>(offset + done));
-  });
-}
-
-ELASTIC_DECL bool call_memfd::write(std::size_t offset, const void* source,
-                                    std::size_t size) const {
-  return moved(size, [&](std::size_t done) {
-    return ::pwrite(file_, static_cast<const char*>(source) + done, size - done,
-                    static_cast<off_t>(offset + done));
-  });
-}
-
-ELASTIC_DECL void call_memfd::swap(call_memfd& other) noexcept {
-  std::swap(file_, other.file_);
-  std::swap(arguments_, other.arguments_);
-  std::swap(room_, other.room_);
-}
-
-}  // namespace elastic::detail
-
-#endif
-
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
 // ---- elastic/telemetry/detail/output_tails.ipp ----
@@ -24577,25 +24079,6 @@ inline std::optional<duration> uninterruptible_watch::look(std::size_t slot, cha
 
 #endif
 
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 2
-
-// ---- elastic/base/detail/quantity.hpp ----
-
-namespace elastic::detail {
-
-/// "1 worker", "2 workers". The noun takes its plural by an "s".
-template <std::integral Count>
-std::string quantity(Count count, std::string_view noun) {
-  std::string text = std::to_string(count) + ' ';
-  text += noun;
-  if (count != 1) text += 's';
-  return text;
-}
-
-}  // namespace elastic::detail
-
-#endif
-
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 4
 
 // ---- elastic/process/detail/oom_kills.hpp ----
@@ -24692,20 +24175,6 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal) {
   return !signal || *signal == stop_signal || *signal == SIGKILL || *signal == SIGTERM;
 }
 
-/// The path if it is in the log directory; else empty: whether files elsewhere hang is unknown.
-inline std::string path_in(const log_layout& layout, const std::string& path) {
-  return layout.is_enabled() && path.starts_with(layout.root()) ? path : std::string();
-}
-
-/// The plan without its file: what was to go there is shown.
-inline output_plan without_file(output_plan plan) {
-  if (plan.file.empty()) return plan;
-  plan.file.clear();
-  plan.kind = output_plan::how::copy;
-  plan.console = true;
-  return plan;
-}
-
 /// How many descriptors the workers of an agent need.
 inline std::size_t descriptors_of(const worker_spec& spec) {
   return static_cast<std::size_t>(std::max(spec.nproc_per_node, 0)) * limits::worker_descriptors;
@@ -24723,8 +24192,8 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
     : spec_(std::move(spec)),
       descriptors_(detail::descriptors_of(spec_)),
       layout_(layout),
+      files_(spec_, layout_, services.logs, services.log),
       leftovers_(layout_, spec_.directory, services.time, services.log),
-      logs_(services.logs ? services.logs : detail::new_shared<detail::default_logs_specs>()),
       log_(services.log),
       journal_(services.journal),
       tails_(detail::internals::of(services).tails),
@@ -24772,7 +24241,7 @@ ELASTIC_DECL void worker_group::open_attempt(attempt next) {
 ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
                                             std::string run_id, int restart_count) & {
   co_await make_room();
-  co_await make_directories(restart_count);
+  co_await files_.start_attempt(restart_count);
   const job_context job = context_of(round, std::move(run_id), restart_count);
   open_attempt(new_attempt(round, ranks, restart_count));
   std::vector<std::size_t> slots(attempt_.workers.size());
@@ -24798,7 +24267,7 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
   next.oom_kills = detail::count_oom_kills();
   next.watch = detail::worker_watch(spec_.watch_interval);
   next.workers.resize(workers);
-  if (spec_.function) next.sheets.resize(workers);
+  if (spec_.function) next.calls = detail::worker_calls(workers);
   next.steps.resize(workers);
   next.files.resize(workers);
   return next;
@@ -24807,6 +24276,7 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
 /// Some workers may have become hung or ended while others were being started.
 ELASTIC_DECL void worker_group::report_start() {
   has_run_ = true;
+  files_.become_optional();
   notify_roles();
   if (on_start_) on_start_();
   note_early_events();
@@ -24849,7 +24319,7 @@ ELASTIC_DECL task<void> worker_group::restart(std::size_t local_rank, std::strin
   co_await processes_.clear(local_rank);
   forget(local_rank);
   std::vector<std::size_t> slots{local_rank};
-  co_await make_directories(restart_count, slots);
+  co_await files_.add_workers(restart_count, slots, attempt_.round);
   const job_context job = context_of(rendezvous_round(), std::move(run_id), restart_count);
   std::vector<worker_identity> identities;
   for (const worker& each : attempt_.workers) identities.push_back(each.identity);
@@ -24877,7 +24347,7 @@ ELASTIC_DECL task<void> worker_group::start_each(rendezvous_round round, assigne
                                                  std::vector<int> restart_counts) {
   for (std::size_t slot = 0; slot < restart_counts.size(); ++slot) {
     std::vector<std::size_t> slots{slot};
-    co_await make_directories(restart_counts[slot], slots);
+    co_await files_.add_workers(restart_counts[slot], slots, attempt_.round);
     const job_context job = context_of(round, run_id, restart_counts[slot]);
     co_await start_some(worker_identities(spec_, round, ranks), std::move(slots), job);
   }
@@ -24927,7 +24397,7 @@ ELASTIC_DECL auto worker_group::begin_with_survivors(attempt next) -> std::vecto
     next.workers[slot].is_start_reported = false;
     next.steps[slot] = attempt_.steps.at(slot);
     next.files[slot] = std::move(attempt_.files.at(slot));
-    if (spec_.function) next.sheets[slot] = std::move(attempt_.sheets.at(slot));
+    next.calls.keep(slot, attempt_.calls);
   }
   attempt_ = std::move(next);
   leftovers_.clear();
@@ -24944,7 +24414,7 @@ ELASTIC_DECL task<void> worker_group::rejoin(rendezvous_round round, assigned_ra
   survivors_.begin(round.round, attempt_.workers.size(), true);
   notify_survivors(identities, job);
   for (const std::size_t slot : others) co_await processes_.clear(slot);
-  co_await make_directories(restart_count, others);
+  co_await files_.add_workers(restart_count, others, attempt_.round);
   stop_plan at_once;
   at_once.signal = SIGKILL;
   co_await with_rollback(start_some(identities, std::move(others), job), stop(at_once));
@@ -25165,10 +24635,16 @@ ELASTIC_DECL std::vector<run_result::failure> worker_group::failures(
 
 ELASTIC_DECL std::map<int, std::string> worker_group::return_values() const {
   std::map<int, std::string> values;
-  for (std::size_t slot = 0; slot < attempt_.sheets.size(); ++slot) {
+  if (!attempt_.calls.is_used()) return values;
+  for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
     const worker_group::worker& entry = attempt_.workers[slot];
     if (!entry.end || !entry.end->status.is_success()) continue;
-    take_value(values, entry.identity.rank, attempt_.sheets[slot].answer());
+    try {
+      values.emplace(entry.identity.rank, attempt_.calls.value(slot));
+    } catch (const error& problem) {
+      log_.warning("rank {} ended with success, but there is no return value: {}",
+                   entry.identity.rank, problem.what());
+    }
   }
   return values;
 }
@@ -25444,47 +24920,12 @@ ELASTIC_DECL task<void> worker_group::start_some(std::vector<worker_identity> id
                                                  std::vector<std::size_t> slots,
                                                  const job_context& job) {
   std::vector<logs_specs::worker_output> outputs =
-      plan_outputs(identities, job.restart_count, slots);
+      files_.plan(identities, job.restart_count, slots);
   std::vector<task<void>> starts;
   for (const std::size_t slot : slots) {
     starts.push_back(start_worker(std::move(identities[slot]), job, std::move(outputs[slot])));
   }
   co_await when_all(std::move(starts));
-}
-
-ELASTIC_DECL std::vector<logs_specs::worker_output> worker_group::plan_outputs(
-    const std::vector<worker_identity>& identities, int restart_count,
-    const std::vector<std::size_t>& slots) {
-  const logs_specs::attempt_logs logs{spec_, identities, layout_, host_name()};
-  std::vector<logs_specs::worker_output> outputs;
-  try {
-    outputs = logs_->plan(logs);
-  } catch (const error& failure) {
-    if (!may_lack_files(failure)) throw;
-    go_without_files(failure.what(), restart_count, slots);
-    outputs = logs_->plan(logs);
-  }
-  if (outputs.size() != identities.size()) {
-    throw error(errc::invalid_argument,
-                fmt::format("the logs specs plan the output of {} workers, and there are {}",
-                            outputs.size(), identities.size()));
-  }
-  warn_of_discarded_output(outputs);
-  return outputs;
-}
-
-/// A full disk must not end a job that runs.
-ELASTIC_DECL bool worker_group::may_lack_files(const error& failure) const {
-  return has_run_ && layout_.is_enabled() && failure.code() == errc::file_access;
-}
-
-ELASTIC_DECL void worker_group::go_without_files(const std::string& problem, int restart_count,
-                                                 const std::vector<std::size_t>& slots) {
-  log_.warning("{}; attempt {} has no log files for {}, whose output is shown", problem,
-               restart_count, detail::quantity(slots.size(), "worker"));
-  for (const std::size_t slot : slots) {
-    layout_.go_without_files(restart_count, static_cast<int>(slot));
-  }
 }
 
 ELASTIC_DECL std::exception_ptr worker_group::error_of_run(std::exception_ptr failure) const {
@@ -25500,26 +24941,6 @@ ELASTIC_DECL std::exception_ptr worker_group::error_of_run(std::exception_ptr fa
   } catch (...) {
   }
   return failure;
-}
-
-ELASTIC_DECL void worker_group::warn_of_discarded_output(
-    const std::vector<logs_specs::worker_output>& outputs) {
-  if (std::exchange(has_warned_of_output_, true)) return;
-  const auto is_lost = [](std_streams redirected, std_streams stream, const output_plan& plan) {
-    return contains(redirected, stream) && plan.kind == output_plan::how::null;
-  };
-  std::size_t workers = 0;
-  for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
-    const std_streams redirected = spec_.redirects.of(static_cast<int>(slot));
-    if (is_lost(redirected, std_streams::out, outputs[slot].out) ||
-        is_lost(redirected, std_streams::err, outputs[slot].err)) {
-      ++workers;
-    }
-  }
-  if (workers == 0) return;
-  log_.warning(
-      "the output of {} workers that redirects names is discarded: log_dir '{}' has no files",
-      workers, spec_.log_dir);
 }
 
 ELASTIC_DECL std::vector<process_spec> worker_group::expected_processes(std::string run_id) const {
@@ -25539,7 +24960,7 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
   const std::string error_file = layout_.error_file(identity.local_rank);
   process_set::process process;
   process.process = builder_.make(identity, job, error_file);
-  if (spec_.function) give_call(slot, process.process);
+  if (spec_.function) attempt_.calls.add(slot, *spec_.function, process.process);
   process.out = std::move(output.out);
   process.err = std::move(output.err);
   attempt_.workers.at(slot).error_file = error_file;
@@ -25553,58 +24974,19 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
 
 ELASTIC_DECL task<void> worker_group::start_process(std::size_t slot, process_set::process process,
                                                     int restart_count) {
-  attempt::output_files& files = attempt_.files.at(slot);
-  files.out = detail::path_in(layout_, process.out.file);
-  files.err = detail::path_in(layout_, process.err.file);
+  attempt_.files.at(slot) = files_.files_of(process);
+  if (process.out.file.empty() && process.err.file.empty()) {
+    task<void> starting = detail::internals::start(processes_, slot, std::move(process));
+    co_return co_await std::move(starting);
+  }
   try {
     co_await processes_.start(slot, process);
     co_return;
   } catch (const error& failure) {
-    const bool has_files = !process.out.file.empty() || !process.err.file.empty();
-    if (!has_files || !may_lack_files(failure)) throw;
-    go_without_files(failure.what(), restart_count, {slot});
+    if (!files_.drop_files(failure, slot, restart_count, process)) throw;
   }
   attempt_.files.at(slot) = {};
-  process.out = detail::without_file(std::move(process.out));
-  process.err = detail::without_file(std::move(process.err));
   co_await processes_.start(slot, process);
-}
-
-ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& process) {
-  attempt_.sheets.at(slot) =
-      detail::call_memfd::make(spec_.function->arguments, return_value_bound(spec_.nproc_per_node));
-  process.stdin_fd = attempt_.sheets[slot].descriptor();
-  const std::string variable = fmt::format("{}=", entrypoint_variable);
-  std::erase_if(process.environment,
-                [&](const auto& entry) { return entry.starts_with(variable); });
-  process.environment.push_back(variable + spec_.function->name);
-}
-
-ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, int rank,
-                                           detail::call_answer answer) const {
-  std::string problem;
-  if (answer.kind == detail::call_answer::content::value) {
-    try {
-      detail::check_call_text(answer.text, "it");
-      values.emplace(rank, std::move(answer.text));
-      return;
-    } catch (const error& failure) {
-      problem = failure.what();
-    }
-  } else {
-    problem = answer.kind == detail::call_answer::content::garbage
-                  ? answer.text
-                  : "it ended before its function returned";
-  }
-  log_.warning("rank {} ended with success, but there is no return value: {}", rank, problem);
-}
-
-ELASTIC_DECL std::optional<error_file_content> worker_group::failure_of_call(
-    std::size_t slot) const {
-  if (slot >= attempt_.sheets.size()) return std::nullopt;
-  const detail::call_answer answer = attempt_.sheets[slot].answer();
-  if (answer.kind != detail::call_answer::content::failure) return std::nullopt;
-  return parse_error_file(answer.text);
 }
 
 ELASTIC_DECL void worker_group::note(const process_set::process_end& end) {
@@ -25718,7 +25100,7 @@ ELASTIC_DECL run_result::failure worker_group::describe(const worker_group::work
   failure.error_file = failed.error_file;
   detail::worker_leftovers::content content = leftovers_.read(source_of(failed));
   failure.error = std::move(content.error);
-  if (!failure.error) failure.error = failure_of_call(slot);
+  if (!failure.error) failure.error = attempt_.calls.failure(slot);
   failure.last_stderr = std::move(content.last_stderr);
   failure.full_disk = std::move(content.full_disk);
   failure.stopped_by_agent = failed.stopped_by_agent;
@@ -25730,50 +25112,6 @@ ELASTIC_DECL run_result::failure worker_group::describe(const worker_group::work
   return failure;
 }
 
-ELASTIC_DECL task<void> worker_group::make_directories(int restart_count) {
-  std::vector<std::size_t> all(static_cast<std::size_t>(spec_.nproc_per_node));
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return make_or_lack(restart_count, std::move(all),
-                      [restart_count, count = spec_.nproc_per_node](log_layout& layout) {
-                        layout.start_attempt(restart_count, count);
-                      });
-}
-
-ELASTIC_DECL task<void> worker_group::make_directories(int restart_count,
-                                                       std::vector<std::size_t> slots) {
-  return make_or_lack(restart_count, slots,
-                      [restart_count, slots, epoch = attempt_.round](log_layout& layout) {
-                        for (const std::size_t slot : slots) {
-                          layout.add_worker(restart_count, static_cast<int>(slot), epoch);
-                        }
-                      });
-}
-
-ELASTIC_DECL task<void> worker_group::make_or_lack(int restart_count,
-                                                   std::vector<std::size_t> slots,
-                                                   std::function<void(log_layout&)> make) {
-  try {
-    co_await change_layout(std::move(make));
-    co_return;
-  } catch (const error& failure) {
-    if (!may_lack_files(failure)) throw;
-    go_without_files(failure.what(), restart_count, slots);
-  }
-}
-
-ELASTIC_DECL task<void> worker_group::change_layout(std::function<void(log_layout&)> change) {
-  if (!layout_.may_hang()) {
-    change(layout_);
-    co_return;
-  }
-  std::function<log_layout()> work = [layout = layout_, change = std::move(change)]() mutable {
-    change(layout);
-    return layout;
-  };
-  log_layout made = co_await detail::run_blocking<log_layout>(std::move(work));
-  layout_ = std::move(made);
-}
-
 ELASTIC_DECL detail::worker_leftovers::source worker_group::source_of(
     const worker_group::worker& failed) const {
   const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
@@ -25781,7 +25119,7 @@ ELASTIC_DECL detail::worker_leftovers::source worker_group::source_of(
   source.slot = slot;
   source.pid = failed.pid;
   source.error_file = failed.error_file;
-  const attempt::output_files& files = attempt_.files.at(slot);
+  const detail::worker_files::output& files = attempt_.files.at(slot);
   source.log_file = files.err.empty() ? files.out : files.err;
   source.read_tail = processes_.tail_reader(slot);
   source.core_dumped = failed.end->status.has_dumped_core();
@@ -26751,115 +26089,33 @@ namespace elastic {
 
 namespace detail {
 
-inline int small_number(const std::optional<std::int64_t>& value, int otherwise) {
-  return value ? static_cast<int>(*value) : otherwise;
+inline std::unique_ptr<local_agent> make_recorded_agent(const launch_config& config,
+                                                        agent_services services) {
+  add_journal(services, config.rendezvous);
+  return make_agent(config, services);
 }
 
-inline worker_state state_of_end(std::string_view name) {
-  if (name == "succeeded") return worker_state::succeeded;
-  return name == "stopped" ? worker_state::stopped : worker_state::failed;
+inline job::snapshot::worker shown_worker(const run_activity::worker& entry, std::size_t place) {
+  job::snapshot::worker shown;
+  shown.rank = static_cast<int>(entry.rank);
+  shown.local_rank = static_cast<int>(place);
+  shown.pid = static_cast<pid_t>(entry.pid);
+  shown.is_running = entry.is_running;
+  shown.end = entry.end;
+  return shown;
 }
-
-inline exit_status end_of_worker(const job_event& event) {
-  if (event.exit_code) return exit_status::exited(static_cast<int>(*event.exit_code));
-  if (event.signal) return exit_status::signalled(static_cast<int>(*event.signal));
-  return exit_status::unknown();
-}
-
-inline void join_round(job::snapshot& state, const job_event& event) {
-  state.round = small_number(event.round, state.round);
-  state.group_rank = small_number(event.group_rank, 0);
-  state.group_world_size = small_number(event.group_world_size, 0);
-  state.world_size = small_number(event.world_size, 0);
-}
-
-inline void start_workers(job::snapshot& state, const job_event& event) {
-  join_round(state, event);
-  state.state = worker_state::healthy;
-  state.workers.clear();
-  for (std::size_t place = 0; place < event.pids.size(); ++place) {
-    job::snapshot::worker& started = state.workers.emplace_back();
-    started.local_rank = static_cast<int>(place);
-    started.rank = small_number(event.base_rank, 0) + started.local_rank;
-    started.pid = static_cast<pid_t>(event.pids[place]);
-  }
-}
-
-inline void end_worker(job::snapshot& state, const job_event& event) {
-  for (job::snapshot::worker& each : state.workers) {
-    if (each.pid != event.pid) continue;
-    each.is_running = false;
-    each.end = end_of_worker(event);
-  }
-}
-
-inline void end_all_workers(job::snapshot& state) {
-  for (job::snapshot::worker& each : state.workers) each.is_running = false;
-}
-
-/// Follows the journal of a job for `job::view`. Thread-safety: any thread.
-class job_tracker final : public journal_sink {
- public:
-  void take(const journal_record& record) override {
-    const std::lock_guard lock(mutex_);
-    state_.apply(record.event);
-    current_ = nullptr;
-  }
-  std::shared_ptr<const job::snapshot> view() const {
-    const std::lock_guard lock(mutex_);
-    if (!current_) current_ = new_shared<job::snapshot>(state_);
-    return current_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  job::snapshot state_;
-  /// A copy of the state for viewers; null: nobody has asked since the last change.
-  mutable std::shared_ptr<const job::snapshot> current_;
-};
 
 }  // namespace detail
-
-ELASTIC_DECL void job::snapshot::apply(const job_event& event) {
-  switch (event.kind) {
-    case job_event::type::round_joined: return detail::join_round(*this, event);
-    case job_event::type::workers_started: return detail::start_workers(*this, event);
-    case job_event::type::worker_ended: return detail::end_worker(*this, event);
-    case job_event::type::workers_stopped: return detail::end_all_workers(*this);
-    case job_event::type::workers_judged: state = detail::state_of_end(event.state); return;
-    case job_event::type::round_ended: state = worker_state::init; return;
-    case job_event::type::restart_decided:
-      restarts = detail::small_number(event.restarts, restarts);
-      return;
-    case job_event::type::agent_ended:
-      state = detail::state_of_end(event.state);
-      has_ended = true;
-      return;
-    default: return;
-  }
-}
 
 ELASTIC_DECL job::job(asio::any_io_executor executor, const launch_config& config)
     : job(std::move(executor), config, agent_services()) {}
 
 ELASTIC_DECL job::job(asio::any_io_executor executor, const launch_config& config,
                       agent_services services)
-    : executor_(std::move(executor)) {
-  prepare(config, std::move(services));
-}
+    : executor_(std::move(executor)),
+      agent_(detail::make_recorded_agent(config, std::move(services))) {}
 
-ELASTIC_DECL void job::prepare(const launch_config& config, agent_services services) {
-  detail::add_journal(services, config.rendezvous);
-  journal_ = services.journal;
-  tracker_ = detail::new_shared<detail::job_tracker>();
-  agent_ = make_agent(config, services);
-  journal_->add(tracker_);
-}
-
-ELASTIC_DECL job::~job() {
-  journal_->remove(tracker_);
-  agent_->stop(detail::stop_by_destructor("job"));
-}
+ELASTIC_DECL job::~job() { agent_->stop(detail::stop_by_destructor("job")); }
 
 ELASTIC_DECL task<run_result> job::run() & {
   // Only `stop` ends the agent, so it always has a result.
@@ -26867,7 +26123,21 @@ ELASTIC_DECL task<run_result> job::run() & {
       executor_, agent_->run(), detail::stop_by_cancellation(detail::inbox_access::of(*agent_)));
 }
 
-ELASTIC_DECL std::shared_ptr<const job::snapshot> job::view() const { return tracker_->view(); }
+ELASTIC_DECL std::shared_ptr<const job::snapshot> job::view() const {
+  const detail::run_activity run = detail::inbox_access::monitor_of(*agent_).activity();
+  const auto view = detail::new_shared<snapshot>();
+  view->state = run.state;
+  view->has_ended = run.has_ended;
+  view->round = static_cast<int>(run.round);
+  view->group_rank = static_cast<int>(run.group_rank);
+  view->group_world_size = static_cast<int>(run.group_world_size);
+  view->world_size = static_cast<int>(run.world_size);
+  view->restarts = static_cast<int>(run.restarts);
+  for (const detail::run_activity::worker& each : run.workers) {
+    view->workers.push_back(detail::shown_worker(each, view->workers.size()));
+  }
+  return view;
+}
 
 ELASTIC_DECL void job::dump(std::ostream& out) const { agent_->dump(out); }
 
@@ -27060,8 +26330,8 @@ inline rendezvous_factory make_rendezvous(const rendezvous_parameters& parameter
   return backends != nullptr ? backends->make(parameters) : rendezvous_registry().make(parameters);
 }
 
-inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
-                                               agent_services services) {
+inline std::unique_ptr<local_agent> new_agent(const launch_config& config,
+                                              agent_services services) {
   prepared_workers prepared = prepare_workers(config, std::move(services));
   local_agent::options options;
   options.workers = std::move(prepared.workers);
@@ -27085,12 +26355,12 @@ ELASTIC_DECL task<run_result> run_agent(std::unique_ptr<local_agent> agent) {
 }  // namespace detail
 
 ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config) {
-  return detail::make_agent(config, agent_services());
+  return detail::new_agent(config, agent_services());
 }
 
 ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config,
                                                      named<agent_services> services) {
-  return detail::make_agent(config, services);
+  return detail::new_agent(config, services);
 }
 
 ELASTIC_DECL task<run_result> launch(named<launch_config> config) {
@@ -28548,7 +27818,7 @@ class pidfd_child final : public child {
   ELASTIC_DECL task<exit_status> wait() override;
   ELASTIC_DECL std::vector<pid_t> left() override;
   ELASTIC_DECL task<void> end_tree() override;
-  std::vector<killed_leftover> killed_leftovers() const override { return killed_; }
+  std::vector<leftover> killed_leftovers() const override { return killed_; }
 
  private:
   // A process whose pidfd is held, so that it cannot be confused with another.
@@ -28642,7 +27912,7 @@ class pidfd_child final : public child {
   std::optional<exit_status> status_;
   // Its owner has killed it.
   bool was_killed_ = false;
-  std::vector<killed_leftover> killed_;
+  std::vector<leftover> killed_;
   bool reaped_ = false;
   bool number_lost_ = false;
   bool tree_ended_ = false;
@@ -28761,7 +28031,7 @@ class guarded_child final : public child {
   /// The children of the guard: the worker, and the survivors of its tree, which the kernel
   /// reparents to the guard.
   ELASTIC_DECL std::vector<pid_t> left() override;
-  std::vector<killed_leftover> killed_leftovers() const override { return killed_; }
+  std::vector<leftover> killed_leftovers() const override { return killed_; }
 
  private:
   // Waits until the guard has sent something, or until another caller's `look` has received it.
@@ -28795,7 +28065,7 @@ class guarded_child final : public child {
   pid_t owner_;
   logger log_;
   std::optional<exit_status> status_;
-  std::vector<killed_leftover> killed_;
+  std::vector<leftover> killed_;
   // No process of the tree is left, or the guard is gone, so that this is unknown.
   bool is_empty_ = false;
   // Except for helpers for which only the guard waits.
@@ -32594,31 +31864,6 @@ namespace elastic {
 
 namespace detail {
 
-ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& place) {
-  const int fd = ::socket(place.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return -1;
-  const int enabled = 1;
-  const int disabled = 0;
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &enabled, sizeof enabled);
-  // Accepted sockets inherit these options, which saves calls for each of them.
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled);
-  keep_alive(fd);
-  call_socket_hook(fd);
-  if (place.address().is_v6()) {
-    // "::" stands for the whole host, including IPv4; any other address only for itself.
-    const int* only = place.address().is_unspecified() ? &disabled : &enabled;
-    ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, only, sizeof *only);
-  }
-  if (::bind(fd, place.data(), static_cast<socklen_t>(place.size())) == 0 &&
-      ::listen(fd, SOMAXCONN) == 0) {
-    return fd;
-  }
-  const int failure = errno;
-  ::close(fd);
-  errno = failure;
-  return -1;
-}
-
 [[noreturn]] inline void throw_cannot_listen(const elastic::endpoint& address, int failure) {
   const std::string where = to_text(address);
   switch (failure) {
@@ -33759,6 +33004,7 @@ inline void describe(job_event& event, record_rows& rows) {
   rows.number("restarts", event.restarts);
   rows.number("max_restarts", event.max_restarts);
   rows.number("step", event.step);
+  rows.number("generation", event.generation);
   rows.number("elsewhere", event.elsewhere);
   rows.number("count", event.count);
   rows.number("making", event.making);
@@ -34084,6 +33330,27 @@ ELASTIC_DECL auto line_intake::next() -> std::optional<item> {
     return item{rest.substr(0, end), false};
   }
 }
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/contract/detail/roles_document.hpp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string roles_text(const job_roles& document);
+
+/// Errors: `errc::protocol_violation`, with the problem and what is allowed.
+ELASTIC_DECL job_roles parse_roles(std::string_view text);
+
+/// The text in which a node tells the others about its workers of one role.
+ELASTIC_DECL std::string workers_text(const std::vector<job_roles::worker>& workers);
+
+/// Errors: `errc::protocol_violation`, with the problem and what is allowed.
+ELASTIC_DECL std::vector<job_roles::worker> parse_workers(std::string_view text);
 
 }  // namespace elastic::detail
 
@@ -34534,204 +33801,6 @@ ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(worker_context co
 #endif
 
 #if defined(ELASTIC_WITH_CLI) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
-
-// ---- elastic/cli/impl/chaos_plan.ipp ----
-
-#include <cmath>
-
-#include <fmt/ranges.h>
-
-namespace elastic {
-
-namespace detail {
-
-struct chaos_kind_row {
-  std::string_view name;
-  chaos_plan::fault::kind what;
-  bool is_for_ranks;
-  bool is_for_nodes;
-  bool lasts;
-};
-
-inline constexpr std::array<chaos_kind_row, 4> chaos_kinds{
-    {{"kill", chaos_plan::fault::kind::kill, true, true, false},
-     {"stop", chaos_plan::fault::kind::stop, true, false, true},
-     {"slow", chaos_plan::fault::kind::slow, true, false, true},
-     {"cut", chaos_plan::fault::kind::cut, false, true, true}}};
-
-[[noreturn]] inline void refuse_fault(std::string_view part, std::string_view allowed) {
-  throw error(errc::invalid_argument, fmt::format("'{}': {}", printable_text(part), allowed));
-}
-
-/// The part before a mark; `text` keeps the part behind it. Empty if there is no such mark.
-inline std::optional<std::string_view> cut_at(std::string_view& text, char mark) {
-  const std::size_t position = text.find(mark);
-  if (position == std::string_view::npos) return std::nullopt;
-  const std::string_view before = text.substr(0, position);
-  text.remove_prefix(position + 1);
-  return before;
-}
-
-/// "20s"; empty for what is not a time of at most 1000 hours.
-inline std::optional<duration> chaos_time(std::string_view text) {
-  constexpr double most_ms = 3.6e9;
-  constexpr std::array<std::pair<std::string_view, double>, 4> units{
-      {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}};
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
-  if (failure != std::errc() || std::signbit(value)) return std::nullopt;
-  const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
-  for (const auto& [name, factor] : units) {
-    if (unit != name || !(value * factor <= most_ms)) continue;
-    return std::chrono::milliseconds(std::llround(value * factor));
-  }
-  return std::nullopt;
-}
-
-template <class Integer>
-std::optional<Integer> chaos_number(std::string_view text) {
-  Integer value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, value);
-  if (failure != std::errc() || stop != end || text.empty() || text.front() == '-') return {};
-  return value;
-}
-
-inline chaos_plan::random_faults parse_noise(std::string_view part, std::string_view rest) {
-  constexpr std::string_view allowed =
-      "allowed is random=SEED@TIME, with a number and the average time between two faults, such as "
-      "random=7@20s (at least 100ms)";
-  const auto seed = cut_at(rest, '@');
-  const auto number = seed ? chaos_number<std::uint64_t>(*seed) : std::nullopt;
-  const auto gap = chaos_time(rest);
-  if (!number || !gap || *gap < std::chrono::milliseconds(100)) refuse_fault(part, allowed);
-  return {*number, *gap};
-}
-
-inline constexpr std::string_view allowed_faults =
-    "the faults are kill=rank:R@TIME, kill=node:N@TIME, stop=rank:R@TIME+TIME, "
-    "slow=rank:R@TIME+TIME, cut=node:N@TIME+TIME and random=SEED@TIME, with times such as 500ms, "
-    "20s, 2m and 1h";
-
-[[noreturn]] inline void refuse_kind(std::string_view part, std::string_view kind) {
-  std::vector<std::string> names{"random"};
-  for (const chaos_kind_row& row : chaos_kinds) names.emplace_back(row.name);
-  const std::string nearest = nearest_name(kind, names);
-  refuse_fault(part, (nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest)) +
-                         std::string(allowed_faults));
-}
-
-inline chaos_plan::fault parse_fault(std::string_view part, std::string_view kind,
-                                     std::string_view rest) {
-  const auto row = std::find_if(chaos_kinds.begin(), chaos_kinds.end(),
-                                [&](const chaos_kind_row& entry) { return entry.name == kind; });
-  if (row == chaos_kinds.end()) refuse_kind(part, kind);
-  const auto target = cut_at(rest, ':');
-  const auto number = cut_at(rest, '@');
-  const auto begin = row->lasts ? cut_at(rest, '+') : std::optional<std::string_view>();
-  const bool is_node = target == "node" && row->is_for_nodes;
-  const bool is_rank = target == "rank" && row->is_for_ranks;
-  if (!number || (!is_node && !is_rank) || (row->lasts && !begin)) {
-    refuse_fault(part, allowed_faults);
-  }
-  const auto value = chaos_number<int>(*number);
-  const auto time = chaos_time(row->lasts ? *begin : rest);
-  const auto span = row->lasts ? chaos_time(rest) : duration::zero();
-  if (!value || !time || !span || (row->lasts && *span == duration::zero())) {
-    refuse_fault(part, allowed_faults);
-  }
-  chaos_plan::fault fault;
-  fault.what = row->what;
-  fault.scope = is_node ? chaos_plan::fault::target::node : chaos_plan::fault::target::rank;
-  fault.number = *value;
-  fault.start = *time;
-  fault.span = *span;
-  return fault;
-}
-
-inline std::string chaos_time_text(duration span) {
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(span).count();
-  return ms % 1000 == 0 ? fmt::format("{}s", ms / 1000) : fmt::format("{}ms", ms);
-}
-
-}  // namespace detail
-
-ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text) {
-  chaos_plan plan;
-  for (bool is_last = false; !is_last;) {
-    std::string_view part = text;
-    if (const auto before = detail::cut_at(text, ',')) {
-      part = *before;
-    } else {
-      is_last = true;
-    }
-    std::string_view rest = part;
-    const std::string_view kind = detail::cut_at(rest, '=').value_or("");
-    if (kind == "random" && !plan.noise) {
-      plan.noise = detail::parse_noise(part, rest);
-    } else if (kind == "random") {
-      detail::refuse_fault(part, "random is allowed once");
-    } else if (plan.faults.size() == limits::chaos_faults) {
-      detail::refuse_fault(part,
-                           fmt::format("at most {} faults are allowed", limits::chaos_faults));
-    } else {
-      plan.faults.push_back(detail::parse_fault(part, kind, rest));
-    }
-  }
-  return plan;
-}
-
-ELASTIC_DECL std::string to_text(const chaos_plan::fault& fault) {
-  std::string text;
-  for (const detail::chaos_kind_row& row : detail::chaos_kinds) {
-    if (row.what == fault.what) text = row.name;
-  }
-  text += fmt::format("={}:{}@{}", fault.scope == chaos_plan::fault::target::node ? "node" : "rank",
-                      fault.number, detail::chaos_time_text(fault.start));
-  if (fault.span > duration::zero()) text += "+" + detail::chaos_time_text(fault.span);
-  return text;
-}
-
-ELASTIC_DECL std::string to_text(const chaos_plan& plan) {
-  std::string text;
-  for (const chaos_plan::fault& fault : plan.faults) {
-    text += (text.empty() ? "" : ",") + to_text(fault);
-  }
-  if (plan.noise) {
-    text += fmt::format("{}random={}@{}", text.empty() ? "" : ",", plan.noise->seed,
-                        detail::chaos_time_text(plan.noise->mean_gap));
-  }
-  return text;
-}
-
-ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size, int nodes) {
-  std::set<std::string> names;
-  for (const chaos_plan::fault& fault : plan.faults) {
-    const bool is_node = fault.scope == chaos_plan::fault::target::node;
-    if (fault.number < (is_node ? nodes : world_size)) continue;
-    names.insert(fmt::format("{} {}", is_node ? "node" : "rank", fault.number));
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-}  // namespace elastic
-
-// ---- elastic/cli/impl/command_line_facts.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL command_line_facts gather_command_line_facts() {
-  command_line_facts facts;
-  facts.environment = environment_from(environ);
-  facts.processors = count_processors();
-  facts.accelerators = count_accelerators(facts.environment);
-  facts.python = default_python();
-  facts.python_warning = python_warning(facts.environment, facts.python);
-  return facts;
-}
-
-}  // namespace elastic
 
 // ---- elastic/cli/impl/early_exit.ipp ----
 
@@ -35443,13 +34512,20 @@ namespace elastic::detail {
 
 /// Learns from the kernel that workers have written their error files. Reads none of them.
 ///
+/// One object serves all attempts of a run: to close what the kernel reports through takes it 5 to
+/// 25 ms.
 /// Thread-safety: one strand at a time.
 class error_file_watch {
  public:
-  ELASTIC_DECL explicit error_file_watch(asio::any_io_executor strand);
+  explicit error_file_watch(asio::any_io_executor strand) : stream_(std::move(strand)) {}
 
-  /// Whether the kernel reports changes to this process, which may have used up what it may watch.
-  bool is_open() const { return stream_.is_open(); }
+  /// Opens it, unless it is open.
+  /// Result: whether the kernel reports changes to this process, which may have used up what it may
+  /// watch.
+  ELASTIC_DECL bool open();
+
+  /// Forgets all files.
+  ELASTIC_DECL void clear();
 
   /// Watches for a file, existing or new, in a folder that exists. If the folder cannot be watched,
   /// nothing is ever reported about it.
@@ -35696,7 +34772,7 @@ class notice_watch {
 
  private:
   ELASTIC_DECL task<void> watch();
-  ELASTIC_DECL task<void> follow(error_file_watch& files);
+  ELASTIC_DECL task<void> follow(std::vector<agent_part::attempt_worker> workers);
   ELASTIC_DECL task<void> judge();
   ELASTIC_DECL task<std::vector<worker_signs>> look();
   ELASTIC_DECL void read_failure(worker_signs& signs);
@@ -35709,6 +34785,7 @@ class notice_watch {
   const agent_part::context& agent_;
   place_finder places_;
   reader read_;
+  error_file_watch files_;
   event_flag evidence_;
   bool is_urgent_ = false;
   bool is_disturbed_ = false;
@@ -35804,6 +34881,78 @@ class round_inspection {
   /// The number of the next question to answer.
   std::int64_t next_ = 1;
 };
+
+}  // namespace elastic::detail
+
+// ---- elastic/diagnosis/detail/stall_verdict.hpp ----
+
+namespace elastic::detail {
+
+/// Which ranks hold up a job, and why.
+struct stall_verdict {
+  /// Why a job has stalled.
+  enum class kind {
+    /// No rank can be blamed.
+    unknown,
+    /// A rank's process has ended.
+    dead,
+    /// A rank was stopped by a signal or a debugger.
+    stopped,
+    /// A rank waits uninterruptibly in the kernel, for a disk or a file server.
+    blocked,
+    /// A rank left its work with an exception and waits during its exit.
+    left,
+    /// Ranks called different operations although all should call the same.
+    mismatch,
+    /// Ranks wait for each other in different groups, in a cycle.
+    elsewhere,
+    /// A rank has not entered the operation in which the others wait.
+    behind,
+    /// The same, but it computes: slow, not hung.
+    slow,
+    /// A rank answers nothing while all others wait.
+    silent,
+    /// All ranks have entered the operation, and it does not end.
+    transport,
+  };
+
+  /// How sure a verdict is: policies that kill workers should require `certain`.
+  enum class confidence_level { none, likely, certain };
+
+  kind cause = kind::unknown;
+  confidence_level confidence = confidence_level::none;
+  /// The ranks to blame, the most important first; empty if the cause is unknown. At most
+  /// `limits::blamed_ranks`.
+  std::vector<int> ranks = {};
+  /// One printable line: "rank 5 (node3, local rank 1) has not entered all_reduce #4711 of group
+  /// dp_0, in which 7 others have waited for 31 s; it is in data.py:88 read_shard". At most
+  /// `limits::verdict_sentence_bytes`.
+  std::string sentence = {};
+  /// The evidence for the sentence, as printable lines. At most `limits::verdict_evidence_lines` of
+  /// `limits::verdict_evidence_bytes` each.
+  std::vector<std::string> evidence = {};
+
+  friend bool operator==(const stall_verdict&, const stall_verdict&) = default;
+};
+
+/// The name of each cause, as `/api/v1`, the journal and the metrics write it.
+inline constexpr std::array<std::pair<stall_verdict::kind, std::string_view>, 11> stall_causes{{
+    {stall_verdict::kind::unknown, "unknown"},
+    {stall_verdict::kind::dead, "dead"},
+    {stall_verdict::kind::stopped, "stopped"},
+    {stall_verdict::kind::blocked, "blocked"},
+    {stall_verdict::kind::left, "left"},
+    {stall_verdict::kind::mismatch, "mismatch"},
+    {stall_verdict::kind::elsewhere, "elsewhere"},
+    {stall_verdict::kind::behind, "behind"},
+    {stall_verdict::kind::slow, "slow"},
+    {stall_verdict::kind::silent, "silent"},
+    {stall_verdict::kind::transport, "transport"},
+}};
+
+inline std::string_view to_string(stall_verdict::kind cause) {
+  return stall_causes[static_cast<std::size_t>(cause)].second;
+}
 
 }  // namespace elastic::detail
 
@@ -36067,7 +35216,7 @@ class standby_part final : public agent_part {
   ELASTIC_DECL task<void> prepare_attempt() override;
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
-  ELASTIC_DECL std::optional<worker_starts> starts() const override;
+  ELASTIC_DECL std::optional<run_result::worker_starts> starts() const override;
   ELASTIC_DECL void progressed(const worker_progress& made) override;
   void prepared() override { standbys_->run_scripts(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
@@ -36104,6 +35253,63 @@ ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms
   });
   // The other parts get the workers that the standbys become.
   std::rotate(services.parts.begin(), services.parts.end() - 1, services.parts.end());
+}
+
+}  // namespace elastic
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/process/detail/memory_room.hpp ----
+
+namespace elastic::detail {
+
+/// The bytes that processes can still take before memory runs out: of the machine, or of a memory
+/// cgroup (version 2) above this process, whichever are fewer. Empty if neither is known. Reads a
+/// few small files.
+///
+/// @param root  a prefix for /proc and /sys
+ELASTIC_DECL std::optional<std::uint64_t> available_memory(const std::string& root = "");
+
+/// The memory that processes can have in all: that of the machine, or the limit of a memory cgroup
+/// (version 2) above this process, whichever is less. Empty if neither is known.
+ELASTIC_DECL std::optional<std::uint64_t> whole_memory(const std::string& root = "");
+
+/// The private memory of a process, in bytes. 0 if it cannot be read.
+ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root = "");
+
+}  // namespace elastic::detail
+
+#endif
+
+#if defined(ELASTIC_WITH_VAULT) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
+
+// ---- elastic/vault/impl/vault_terms.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL void validate(const vault_terms& terms) {
+  if ((terms.limit_bytes > 0) == (terms.limit_percent != 0)) {
+    throw error(errc::invalid_argument,
+                "the limit of the vault is a number of bytes or a percentage");
+  }
+  if (terms.limit_bytes > 0 || (terms.limit_percent >= 1 && terms.limit_percent <= 100)) return;
+  throw error(errc::invalid_argument, fmt::format("the limit of the vault is {} %; 1 to 100 are "
+                                                  "allowed",
+                                                  terms.limit_percent));
+}
+
+ELASTIC_DECL std::uint64_t vault_limit(const vault_terms& terms) {
+  if (terms.limit_bytes > 0) return terms.limit_bytes;
+  const std::optional<std::uint64_t> whole = detail::whole_memory();
+  if (!whole) {
+    throw error(errc::not_supported,
+                "the limit of the vault cannot be a percentage: the memory of this machine is "
+                "unknown");
+  }
+  constexpr std::uint64_t percent = 100;
+  return *whole / percent * static_cast<std::uint64_t>(terms.limit_percent);
 }
 
 }  // namespace elastic
@@ -36193,7 +35399,7 @@ struct option_target {
 struct option_type {
   /// Puts a value where it belongs.
   /// Errors: `errc::invalid_argument`, with the source, the text and what is allowed.
-  std::function<void(const option_value&, const command_line_facts&, option_target&)> read;
+  std::function<void(const option_value&, const command_line::facts&, option_target&)> read;
   /// The value that a target has, as the user would write it; empty: it has none.
   std::function<std::string(const option_target&)> show = {};
   /// Valid words, for shell completion.
@@ -36303,7 +35509,7 @@ class given_options {
   /// Reads every value that was given into its field.
   /// Errors: `errc::invalid_argument` for one that is not allowed, or an option that torchrun has
   /// and elasticrun has not.
-  ELASTIC_DECL void read_into(option_target& target, const command_line_facts& facts) const;
+  ELASTIC_DECL void read_into(option_target& target, const command_line::facts& facts) const;
 
   /// All values that count.
   ELASTIC_DECL std::vector<std::pair<const option_row*, option_value>> all() const;
@@ -36311,7 +35517,7 @@ class given_options {
   /// Takes a value from elsewhere for an option that was not given, and reads it into its field.
   /// Errors: those of `read_into`.
   ELASTIC_DECL void adopt(std::string_view long_name, option_value value,
-                          const command_line_facts& facts, option_target& target);
+                          const command_line::facts& facts, option_target& target);
 
  private:
   ELASTIC_DECL static std::optional<option_value> in_environment(
@@ -36332,7 +35538,7 @@ ELASTIC_DECL std::vector<std::string> misspelt_variables(const environment_map& 
 namespace elastic::detail {
 
 /// Decides whether the node runs alone, and checks that the options of the rendezvous agree.
-ELASTIC_DECL void settle_nodes(const given_options& options, const command_line_facts& facts,
+ELASTIC_DECL void settle_nodes(const given_options& options, const command_line::facts& facts,
                                launch_config& config, std::vector<std::string>& warnings);
 
 /// Options that depend on the number of workers, restarts and signals.
@@ -36344,14 +35550,14 @@ ELASTIC_DECL void check_output(const given_options& options, const program_confi
 /// Sets the program of the workers: the interpreter with the script, or a program of its own.
 ELASTIC_DECL void settle_program(const given_options& options,
                                  const std::vector<std::string>& operands,
-                                 const command_line_facts& facts, option_target& target,
+                                 const command_line::facts& facts, option_target& target,
                                  std::vector<std::string>& warnings);
 
 }  // namespace elastic::detail
 
 // ---- elastic/cli/detail/option_documents.hpp ----
 
-// Documents for other programs, man and the shells, written from the table of options.
+// Writes the manual page and the completion scripts of the shells from the table of options.
 
 namespace elastic::detail {
 
@@ -36361,10 +35567,10 @@ ELASTIC_DECL const std::vector<std::string>& completion_shells();
 /// The script by which a shell completes options and commands of elasticrun. `shell`: one of
 /// completion_shells.
 ELASTIC_DECL std::string completion_script(
-    std::string_view shell, const std::vector<command_line_facts::command>& commands);
+    std::string_view shell, const std::vector<command_line::facts::command>& commands);
 
 /// The manual page of elasticrun, in the language of man.
-ELASTIC_DECL std::string man_page(const std::vector<command_line_facts::command>& commands);
+ELASTIC_DECL std::string man_page(const std::vector<command_line::facts::command>& commands);
 
 }  // namespace elastic::detail
 
@@ -36373,7 +35579,7 @@ ELASTIC_DECL std::string man_page(const std::vector<command_line_facts::command>
 namespace elastic::detail {
 
 /// The text that --help shows.
-ELASTIC_DECL std::string help_text(const command_line_facts& facts);
+ELASTIC_DECL std::string help_text(const command_line::facts& facts);
 
 /// Parts of it that are not in the table of options: how it is used, the variables that it reads,
 /// and what it exits with. Lines as they are to be shown.
@@ -36429,7 +35635,7 @@ ELASTIC_DECL option_type flag_type(option_field<bool> field);
 template <class Integer>
 option_type number_type(int low, int high, option_field<Integer> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     const auto number = number_between(option.text, low, high);
     if (!number) {
       refuse_value(option, fmt::format("a whole number from {} to {} is needed", low, high));
@@ -36467,7 +35673,7 @@ template <class Value>
 option_type choice_type(std::vector<std::pair<std::string, Value>> choices,
                         option_field<Value> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     std::vector<std::string> names;
     for (const auto& [name, value] : choices) {
       if (option.text == name) {
@@ -36504,13 +35710,13 @@ struct slurm_words {
   std::vector<std::string> warnings;
 };
 
-/// In a step of Slurm (`srun`) that has several nodes and one task on each: which nodes meet and
-/// where, as far as no option says it. Options win; `options` and `target` get the rest.
+/// In a step of Slurm (`srun`) that has several nodes and one task on each, finds out from Slurm's
+/// variables which nodes meet and where. Options win; `options` and `target` get only the rest.
 ///
 /// Elsewhere nothing is taken: in a batch script, which runs on one of its job's nodes, in
 /// a worker of another agent, and with --standalone.
 /// Errors: `errc::invalid_argument` for a variable that would be used and says nothing sensible.
-ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line_facts& facts,
+ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line::facts& facts,
                                           option_target& target);
 
 }  // namespace elastic::detail
@@ -36530,8 +35736,8 @@ inline log_level level_of_number(int number) {
   return number <= 40 ? log_level::error : log_level::off;
 }
 
-/// LOGLEVEL, with Python's names. Its numbers and NOTSET stop no job, because the workers may be
-/// who they are for.
+/// Reads LOGLEVEL, with Python's names. Numbers and NOTSET only cause a warning, because they may
+/// be meant for the workers.
 inline log_level read_log_level(const environment_map& environment,
                                 std::vector<std::string>& warnings) {
   std::string name = find_variable(environment, "LOGLEVEL").value_or("");
@@ -36573,12 +35779,13 @@ inline bool names_password(std::string settings) {
   return ("," + settings).find(",password=") != std::string::npos;
 }
 
-/// Whether this is the option that shows something.
+/// Whether the option that shows something is the one with this name.
 inline bool shows(const scanned_arguments& scanned, std::string_view long_name) {
   return scanned.options.back().row == &option_named(long_name);
 }
 
-inline std::string text_to_show(const scanned_arguments& scanned, const command_line_facts& facts) {
+inline std::string text_to_show(const scanned_arguments& scanned,
+                                const command_line::facts& facts) {
   if (shows(scanned, "--help")) return help_text(facts);
   if (shows(scanned, "--print-man-page")) return man_page(facts.commands);
   const auto& [row, shell] = scanned.options.back();
@@ -36608,7 +35815,7 @@ inline std::string meeting_option(std::string_view setting) {
   return fmt::format("--rdzv-conf {}", setting);
 }
 
-inline command_line interpret(const scanned_arguments& scanned, const command_line_facts& facts) {
+inline command_line interpret(const scanned_arguments& scanned, const command_line::facts& facts) {
   given_options options(scanned.options, facts.environment);
   command_line result;
   option_target target;
@@ -36653,7 +35860,7 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
 }  // namespace detail
 
 ELASTIC_DECL std::variant<command_line, command_line::version_request, early_exit>
-parse_command_line(const std::vector<std::string>& arguments, const command_line_facts& facts) {
+parse_command_line(const std::vector<std::string>& arguments, const command_line::facts& facts) {
   try {
     const detail::scanned_arguments scanned = detail::scan_options(arguments);
     if (!scanned.shows) return detail::interpret(scanned, facts);
@@ -36664,6 +35871,16 @@ parse_command_line(const std::vector<std::string>& arguments, const command_line
   } catch (const error& refusal) {
     return refuse(refusal.what(), facts.program);
   }
+}
+
+ELASTIC_DECL command_line::facts gather_command_line_facts() {
+  command_line::facts facts;
+  facts.environment = environment_from(environ);
+  facts.processors = count_processors();
+  facts.accelerators = count_accelerators(facts.environment);
+  facts.python = default_python();
+  facts.python_warning = python_warning(facts.environment, facts.python);
+  return facts;
 }
 
 }  // namespace elastic
@@ -36907,31 +36124,6 @@ ELASTIC_DECL task<std::string> local_stacks(
 }  // namespace elastic
 
 #endif
-
-// ---- elastic/net/detail/byte_stream.hpp ----
-
-namespace elastic::detail {
-
-/// A connection that carries bytes in both directions.
-///
-/// Errors of every member that waits: `errc::connection_failed`, also after `close`.
-/// Cancellation of every member that waits: all types; the connection is unusable then.
-/// Thread-safety: one strand at a time; one read and one write at a time.
-class byte_stream {
- public:
-  virtual ~byte_stream() = default;
-
-  /// Waits until bytes have arrived. Result: how many; 0 after the last byte of the other side.
-  virtual task<std::size_t> read_some(asio::mutable_buffer buffer) = 0;
-
-  /// Sends all of the bytes.
-  virtual task<void> write(std::string bytes) = 0;
-
-  /// Ends the connection at once; pending operations end with an error.
-  virtual void close() = 0;
-};
-
-}  // namespace elastic::detail
 
 // ---- elastic/net/detail/http_parser.hpp ----
 
@@ -37474,7 +36666,7 @@ class etcd_v2_keys final : public leased_keys {
   ELASTIC_DECL task<bool> send_form(std::string key, std::string form);
   ELASTIC_DECL task<bool> remove(std::string key, std::string query);
 
-  // Any answer except that the key was not found means that it exists.
+  // Throws if etcd refuses. The key exists unless the reply has the code key_not_found.
   ELASTIC_DECL task<reply> find(std::string key, std::string query) const;
   ELASTIC_DECL task<reply> ask(http_request request) const;
 
@@ -37871,7 +37063,8 @@ struct legacy_state {
   int participants = 0;
   /// The keys of the nodes that have confirmed, in the order in which they did.
   std::vector<std::string> keep_alives;
-  /// The number of nodes that wait for the version after a complete one; each counts itself.
+  /// Only in a complete state: the number of nodes that wait for the next version. Each counts
+  /// itself.
   int waiting = 0;
   /// Only in a closed state, to which elasticrun adds it; empty if a node of torchrun closed it.
   std::optional<job_ending> ending;
@@ -37908,7 +37101,7 @@ struct legacy_ttl {
   static constexpr std::chrono::seconds job{7200};
 };
 
-/// The memory of a node about its own steps: the state does not name it.
+/// The steps that a node has taken. It has to remember them, since the state does not name nodes.
 struct legacy_standing {
   /// The version that it has joined, and its rank there; empty: none.
   std::string version;
@@ -38198,7 +37391,7 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   /// The time of the last refresh.
   const life_sign& sign() const { return sign_; }
 
-  /// Why the last refresh failed.
+  /// The reason for the last failure to refresh the key; "no reply" before the first one.
   const std::string& last_problem() const { return last_problem_; }
 
  private:
@@ -38253,8 +37446,8 @@ class legacy_round {
   ELASTIC_DECL task<void> wait_for_change(std::string token, time_point deadline);
   ELASTIC_DECL legacy_decision decide(const view& current, time_point deadline) const;
 
-  /// Carries out one step of this node on the state that was read. The step is lost if another node
-  /// was faster.
+  /// Carries out one step of this node on the state in `current`. If another node has changed the
+  /// state since it was read, the step is lost.
   ELASTIC_DECL task<void> carry_out(view current, legacy_action action);
 
   /// Leaves the version that this node is in, to wait for the next one. Its key stays until it
@@ -38491,10 +37684,11 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> note_change();
   ELASTIC_DECL task<void> note_failure(std::string reason);
 
-  // Throws when this node has to give up the others, even while it still tries to reach etcd.
+  // Returns with a change when this node has to give up the others, even while it still tries to
+  // reach etcd.
   ELASTIC_DECL task<void> give_up_in_time();
 
-  // Called before it meets the others again, after it had given them up.
+  // Tries to reach etcd before this node meets the others again, if it had given them up.
   ELASTIC_DECL task<void> come_back();
   ELASTIC_DECL task<void> look_once();
   ELASTIC_DECL std::optional<rendezvous_change> change_of(const view& current) const;
@@ -38600,6 +37794,108 @@ class message_connector {
 
   /// Whether it was last connected to a server in this process.
   virtual bool reaches_own_process() const { return false; }
+};
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 2 || ELASTIC_SOURCE_PART == 3
+
+// ---- elastic/telemetry/detail/report_exchange.hpp ----
+
+namespace elastic::detail {
+
+/// How much the node that serves a job's rendezvous wants to know about the other nodes.
+enum class report_demand { nothing, changes, progress };
+inline constexpr std::array<std::string_view, 3> report_demand_names{"nothing", "changes",
+                                                                     "progress"};
+
+/// The state of a node from the point of view of the rendezvous server.
+enum class node_presence {
+  /// Connected, and in no round.
+  meeting,
+  /// Waits for the next round, or for more nodes in this one.
+  waiting,
+  /// Waits for a place.
+  standing_by,
+  /// In the running round.
+  active,
+  /// Gone without having left, and not replaced by another node.
+  lost,
+};
+inline constexpr std::array<std::string_view, 5> node_presence_names{
+    "meeting", "waiting", "standing by", "active", "lost"};
+
+constexpr std::string_view to_string(node_presence presence) {
+  return node_presence_names[static_cast<std::size_t>(presence)];
+}
+
+/// The nodes of a job as the server of its rendezvous knows them.
+struct job_roster {
+  struct entry {
+    /// Distinguishes it from all other nodes that the server has known.
+    std::int64_t key = 0;
+    std::string host;
+    /// The host, and what distinguishes the agents on it: "node7_4711_0".
+    std::string name;
+    node_presence presence = node_presence::meeting;
+    /// Its rank in the round; -1: none.
+    int group_rank = -1;
+
+    friend bool operator==(const entry&, const entry&) = default;
+  };
+
+  std::int64_t round = 0;
+  /// The round has its nodes.
+  bool is_complete = false;
+  int min_nodes = 1;
+  int max_nodes = 1;
+  /// How many nodes are active, how many wait or stand by, and how many are lost, including those
+  /// for which `nodes` has no room.
+  int active = 0;
+  int waiting = 0;
+  int lost = 0;
+  /// At most `limits::viewed_nodes` of them.
+  std::vector<entry> nodes = {};
+};
+
+/// Carries reports from the nodes of a job to the node that serves its rendezvous, for viewers of
+/// the job there. A rendezvous that has connections for this transports the reports, and does not
+/// interpret them.
+///
+/// Thread-safety: any thread. Callbacks must not throw, and must not call the exchange.
+class report_exchange {
+ public:
+  virtual ~report_exchange() = default;
+
+  // ---- on each node -----------------------------------------------------------------------------
+
+  /// The server wants this much from now on. It is `nothing` also if there is no connection; after
+  /// that, the reports start from the beginning.
+  virtual void demanded(report_demand demand) = 0;
+
+  /// The next report to send, up to `limits::node_report_bytes`; empty: none for now.
+  virtual std::string next_report() = 0;
+
+  /// Sets the function to call when there may be a report to send; empty: none is called any more.
+  virtual void on_report(std::function<void()> call) = 0;
+
+  // ---- on the node that serves ------------------------------------------------------------------
+
+  /// @param server     the receiver of reports and of the roster from now on
+  /// @param on_demand  called when `demand` has changed
+  virtual void begin_serving(const void* server, std::function<void()> on_demand) = 0;
+
+  /// No effect if another server has begun meanwhile.
+  virtual void end_serving(const void* server) = 0;
+
+  virtual report_demand demand() const = 0;
+
+  /// A node has sent a report. @param node  its key in the roster
+  virtual void reported(std::int64_t node, std::string_view report) = 0;
+
+  virtual void listed(job_roster roster) = 0;
 };
 
 }  // namespace elastic::detail
@@ -40282,7 +39578,7 @@ inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
   return options;
 }
 
-/// The first line of a file that holds a password.
+/// Reads a password from the first line of a file.
 /// Errors: `errc::invalid_argument`, naming the file.
 inline std::string password_in(const rendezvous_parameters& parameters, const std::string& path) {
   constexpr std::size_t most_bytes = 4096;
@@ -40315,7 +39611,7 @@ ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameter
   return parameters;
 }
 
-/// With `lease_ttl`: the node shows that it lives often enough for that.
+/// Applies the setting `lease_ttl`: the node shows three times within it that it lives.
 inline rendezvous_parameters with_lease(rendezvous_parameters parameters) {
   if (parameters.conf.count("lease_ttl") == 0) return parameters;
   parameters.keep_alive_interval = parameters.seconds("lease_ttl", {}) / 3;
@@ -40367,7 +39663,8 @@ inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
   return make_registered(std::move(parameters), std::move(place));
 }
 
-/// The first call to etcd: an error says what was tried, and that etcd had the join timeout.
+/// Makes the first call to etcd. Its error says what was tried, and that etcd had the join timeout
+/// to answer.
 inline task<void> reach_etcd(std::shared_ptr<etcd_client> client, logger log) {
   std::string problem;
   try {
@@ -40537,7 +39834,7 @@ inline void refuse_own_options(const rendezvous_parameters& parameters, const et
   parameters.refuse_choice_of_nodes("a job with nodes of torchrun, or by etcd's v2 API,");
   if (!parameters.chosen_secret()) return;
   throw error(errc::invalid_argument,
-              fmt::format("{}: at the etcd {} nodes meet as those of torchrun do, which know no "
+              fmt::format("{}: at the etcd {}, nodes meet by torchrun's protocol, which knows no "
                           "secret",
                           parameters.name_of("secret_file"), client.name()));
 }
@@ -40593,7 +39890,7 @@ inline task<std::shared_ptr<rendezvous_handler>> choose_etcd(
     meeting = dynamic->meet();
     tried = dynamic;
   }
-  // Nodes of torchrun may still come, if etcd can show whether they do.
+  // Without an answer over the v2 API, no nodes of torchrun can come. Otherwise they still may.
   if (!is_legacy) co_return tried;
   co_return co_await meet_unless_legacy(std::move(parameters), client, std::move(meeting), tried);
 }
@@ -41118,7 +40415,7 @@ ELASTIC_DECL file_keys::directory_watch::directory_watch(asio::any_io_executor e
 }
 
 ELASTIC_DECL task<void> file_keys::directory_watch::changed() {
-  co_await stream_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  return stream_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
 }
 
 ELASTIC_DECL task<bool> file_keys::write(std::string key, std::string value,
@@ -44950,6 +44247,7 @@ ELASTIC_DECL standby_step standby_plan::next_but_for_memory(const standby_view& 
   if (off_) return {action::rest, {}, "there are to be none: " + *off_};
   if (!view.may_restart) return {action::rest, {}, "no restart is left"};
   const bool is_working = view.workers == standby_view::stage::work;
+  if (view.missing == 0 && is_working && view.lacks_script) return complete(view);
   if (view.missing == 0 && is_working) return review(view);
   if (view.missing == 0) return {action::rest, {}, "none is missing"};
   const bool is_early = is_working && !view.have_stepped;
@@ -44961,6 +44259,15 @@ ELASTIC_DECL standby_step standby_plan::next_but_for_memory(const standby_view& 
   return {is_absent ? action::make_all : action::make,
           {},
           fmt::format("{} are missing", view.missing)};
+}
+
+/// Replaces a standby that has only imported by one that has run the script. Until then it is
+/// better than none.
+ELASTIC_DECL standby_step standby_plan::complete(const standby_view& view) const {
+  using action = standby_step::action;
+  const time_point due = died_at_ ? deadline_after(*died_at_, delay_) : view.now;
+  if (view.now < due) return {action::wait, due, "one has ended"};
+  return {action::make, {}, "one has not run the script"};
 }
 
 /// Checks for outdated standbys at increasing intervals: few scripts import much after their first
@@ -45941,7 +45248,7 @@ ELASTIC_DECL standby_process::standby_process(const asio::any_io_executor& execu
     : socket_(executor, socket.release()), process_(std::move(process)) {}
 
 inline task<void> wait_for_input(asio::posix::stream_descriptor& socket) {
-  co_await socket.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  return socket.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
 }
 
 inline task<void> wait_for_end(child& process) { co_await process.wait(); }
@@ -46122,30 +45429,6 @@ inline std::optional<python_command> parse_python_command(
 }
 
 }  // namespace elastic::detail
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
-
-// ---- elastic/process/detail/memory_room.hpp ----
-
-namespace elastic::detail {
-
-/// The bytes that processes can still take before memory runs out: of the machine, or of a memory
-/// cgroup (version 2) above this process, whichever are fewer. Empty if neither is known. Reads a
-/// few small files.
-///
-/// @param root  a prefix for /proc and /sys
-ELASTIC_DECL std::optional<std::uint64_t> available_memory(const std::string& root = "");
-
-/// The private memory of a process, in bytes. 0 if it cannot be read.
-ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root = "");
-
-}  // namespace elastic::detail
-
-#endif
-
-#if defined(ELASTIC_WITH_PYTHON) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
 // ---- elastic/python/impl/standby_set.ipp ----
 
@@ -46453,7 +45736,7 @@ ELASTIC_DECL task<detail::standby_message> standby_set::first_message(process_po
 
 ELASTIC_DECL void standby_set::begin_replacement() {
   ++attempt_;
-  starts_ = worker_starts();
+  starts_ = run_result::worker_starts();
   plan_.begin_attempt();
   have_stepped_ = false;
   stage_ = detail::standby_view::stage::work;
@@ -46505,7 +45788,7 @@ ELASTIC_DECL void standby_set::check() {
 ELASTIC_DECL void standby_set::run_scripts() {
   if (runs_scripts_) return;
   runs_scripts_ = true;
-  discard_if([](const standby& each) { return !each.is_awaited; });
+  discard_if([](const standby& each) { return !each.is_ready && !each.is_awaited; });
   changed_.set();
 }
 
@@ -46664,6 +45947,15 @@ ELASTIC_DECL std::shared_ptr<detail::import_record> standby_set::record_for(
   return longest;
 }
 
+/// A waiting standby that has not run the script, which others do by now; null: there is none.
+ELASTIC_DECL standby_set::standby_pointer standby_set::incomplete() const {
+  if (!runs_scripts_.value_or(false)) return nullptr;
+  for (const standby_pointer& each : standbys_) {
+    if (each->is_ready && !each->runs_script && slots_.count(each->key) != 0) return each;
+  }
+  return nullptr;
+}
+
 /// A waiting standby that lacks what its workers have imported; null: there is none.
 ELASTIC_DECL standby_set::standby_pointer standby_set::outdated() const {
   for (const standby_pointer& each : standbys_) {
@@ -46683,6 +45975,7 @@ ELASTIC_DECL detail::standby_view standby_set::look(bool may_restart) const {
   view.have_stepped = have_stepped_;
   view.missing = lacking().size();
   view.ready = ready();
+  view.lacks_script = incomplete() != nullptr;
   const bool is_recorded = std::any_of(slots_.begin(), slots_.end(),
                                        [](const auto& entry) { return entry.second.record; });
   if (view.ready > 0 && uses_records_ && is_recorded) view.outdated = outdated() ? 1 : 0;
@@ -46714,7 +46007,8 @@ ELASTIC_DECL void standby_set::end_for_memory(const std::string& reason) {
 ELASTIC_DECL task<void> standby_set::make_one() {
   const std::vector<std::string> keys = lacking();
   if (!keys.empty()) return make(keys.front(), nullptr);
-  const standby_pointer old = outdated();
+  standby_pointer old = incomplete();
+  if (!old) old = outdated();
   return make(old->key, old->process);
 }
 
@@ -47008,7 +46302,7 @@ ELASTIC_DECL task<void> standby_set::end_discarded() {
   }
 }
 
-ELASTIC_DECL task<void> standby_set::until_ready() { co_await settled_.wait(); }
+ELASTIC_DECL task<void> standby_set::until_ready() { return settled_.wait(); }
 
 ELASTIC_DECL task<void> standby_set::stop() {
   discard_if([](const standby&) { return true; });
@@ -47598,7 +46892,7 @@ class role_plan {
     std::string log_dir;
     std::string journal;
     std::function<void(std::size_t role, agent_services& services)> complete;
-    std::function<void(group_state now)> on_change;
+    std::function<void(role_group::snapshot now)> on_change;
   };
 
   /// What a runner depends on besides its role.
@@ -48310,13 +47604,831 @@ ELASTIC_DECL std::string closing_words(const std::string& name, const role_group
 
 #if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
+// ---- elastic/status/detail/job_state.hpp ----
+
+namespace elastic::detail {
+
+/// The activity of an agent.
+enum class agent_activity {
+  starting,
+  meeting,
+  paused,
+  running,
+  stopping,
+  restarting,
+  finishing,
+  succeeded,
+  failed,
+  stopped,
+};
+inline constexpr std::array<std::string_view, 10> agent_activity_names{
+    "starting",   "rendezvous",   "paused",    "running", "stopping",
+    "restarting", "exit_barrier", "succeeded", "failed",  "stopped"};
+
+constexpr std::string_view to_string(agent_activity activity) {
+  return agent_activity_names[static_cast<std::size_t>(activity)];
+}
+
+/// The activity of an agent between two events, by its name in traces.
+enum class agent_phase { rendezvous, start, work, stop, wait, exit_barrier, rest };
+inline constexpr std::array<std::string_view, 7> agent_phase_names{
+    "rendezvous", "start", "work", "stop", "wait before restart", "exit barrier", "rest"};
+
+constexpr std::string_view to_string(agent_phase phase) {
+  return agent_phase_names[static_cast<std::size_t>(phase)];
+}
+
+/// The time between two times of day, in seconds; a clock that was set makes it no less than 0.
+constexpr double seconds_between(std::int64_t from_us, std::int64_t to_us) {
+  const double span = (static_cast<double>(to_us) - static_cast<double>(from_us)) / 1e6;
+  return span > 0 ? span : 0;
+}
+
+/// The use of an agent's time. Only `training` is productive.
+enum class time_use {
+  /// The workers do what no attempt has done before. If they report no steps: they run.
+  training,
+  /// The nodes meet, or the job pauses.
+  rendezvous,
+  /// Until the workers run; if they report steps, until the first one of the attempt.
+  start,
+  /// Until no worker is left that has to end.
+  stop,
+  exit_barrier,
+  /// The workers repeat steps, or worked on one when their attempt ended.
+  rollback,
+  /// The workers made no progress, as was found out, or were hung.
+  stall,
+  /// A pause before a restart.
+  wait,
+};
+inline constexpr std::array<std::string_view, 8> time_use_names{
+    "productive", "rendezvous", "start", "stop", "exit_barrier", "rollback", "stall", "wait"};
+
+/// Why an attempt ended.
+enum class attempt_end { none, success, failure, hang, membership, request };
+inline constexpr std::array<std::string_view, 6> attempt_end_names{"",     "success",    "failure",
+                                                                   "hang", "membership", "request"};
+
+/// Durations in seconds, counted as Prometheus does.
+struct duration_histogram {
+  static constexpr std::array<double, 12> bounds{0.01, 0.05, 0.1, 0.5,  1,   2.5,
+                                                 5,    10,   30,  120., 600, 1800};
+  /// For each bound, the number of durations up to it and above the bound before.
+  std::array<std::int64_t, bounds.size()> counts{};
+  std::int64_t count = 0;
+  double sum = 0;
+
+  ELASTIC_DECL void add(double seconds);
+};
+
+/// Whether the worker of a worker_ended event succeeded.
+inline bool has_succeeded(const job_event& event) {
+  return event.exit_code == 0 || event.state == "succeeded";
+}
+
+/// A worker in the last attempt of its node.
+struct job_worker {
+  enum class condition { waiting, running, succeeded, failed, hung, stopped };
+
+  std::int64_t rank = -1;
+  std::int64_t local_rank = 0;
+  std::int64_t pid = 0;
+  condition state = condition::waiting;
+  std::optional<std::int64_t> exit_code = {};
+  std::optional<std::int64_t> signal = {};
+  /// Why it ended, as far as somebody said so. Text of the worker's, which may be hostile.
+  std::string reason = {};
+  std::int64_t ended_us = 0;
+  /// Whether it seems to hold up the others, and why.
+  job_event::suspicion suspicion = job_event::suspicion::none;
+  std::string suspicion_reason = {};
+  /// The number of times that its rank got a new process while other workers continued.
+  std::int64_t replacements = 0;
+  /// The numbers of the record that gave it its place, which tells it from those before, and of the
+  /// last one that changed it.
+  std::int64_t placed = 0;
+  std::int64_t changed = 0;
+
+  bool is_suspected() const {
+    return state == condition::running && suspicion != job_event::suspicion::none;
+  }
+};
+inline constexpr std::array<std::string_view, 6> worker_condition_names{
+    "waiting", "running", "succeeded", "failed", "hung", "stopped"};
+
+/// One life of the worker group of this node, or the wait for it.
+struct job_attempt {
+  /// The round of the rendezvous, from 0; -1: none was joined yet.
+  std::int64_t round = -1;
+  /// The number of failures before this attempt.
+  std::int64_t number = 0;
+  std::int64_t world_size = 0;
+  std::int64_t nodes = 0;
+  /// The times at which it began, its workers ran, and the attempt ended; 0: not yet.
+  std::int64_t began_us = 0;
+  std::int64_t started_us = 0;
+  std::int64_t ended_us = 0;
+  attempt_end end = attempt_end::none;
+  std::string reason = {};
+  /// The first worker of this node that failed.
+  std::optional<std::int64_t> failed_rank = {};
+  /// Its error, and the last lines of its stderr, as the worker wrote them.
+  std::string cause = {};
+  std::string last_lines = {};
+  /// The decision that followed.
+  std::string decision = {};
+  /// The cost of its end: until workers ran again, and if they report steps, until they reached
+  /// their furthest one again, or the next attempt ended. Empty: they do not run, or not yet.
+  std::optional<double> lost_seconds = {};
+  /// Workers of the attempt before went on in it, and these ranks of this node were replaced.
+  bool is_replacement = false;
+  std::vector<std::int64_t> replaced = {};
+
+  // ---- for `explain`; documents leave this out ----
+
+  /// The time at which this node joined the round, and its wait before that; empty: not yet.
+  std::int64_t joined_us = 0;
+  std::optional<double> met_seconds = {};
+  /// The number of workers that this node started; 0: none yet.
+  std::int64_t workers = 0;
+  /// The cause of the round's end, the state of round_ended; none: it ended in another way.
+  std::optional<std::string> change = {};
+  /// The failure that ended the round was another node's.
+  bool is_elsewhere = false;
+  /// The events of workers that failed, and of those that were hung, in the order of time, as far
+  /// as they are kept (`state_bounds::failures`).
+  std::vector<job_event> failures = {};
+  std::vector<job_event> hung = {};
+  /// The same of stalls that this node has found, the only one that knows why.
+  std::vector<job_event> stalls = {};
+  /// The workers were killed, because other nodes might go on without this one.
+  bool is_fenced = false;
+  /// Whether a restart was decided; empty: nothing was.
+  std::optional<bool> is_restarted = {};
+  /// The duration of the workers' stop, and its limit; empty: none had to be stopped.
+  std::optional<double> stop_seconds = {};
+  std::optional<double> stop_allowed = {};
+  /// The time for which the workers ran, and the furthest step of the attempt.
+  double work_seconds = 0;
+  std::optional<std::int64_t> step = {};
+  /// From the end of the attempt before until its furthest step was reached again; of the first
+  /// attempt, from the start of the workers to their first step. Empty: no worker has reported it.
+  std::optional<double> reached_seconds = {};
+  /// The time of that, and the time of the workers' stop; 0: not yet, or never.
+  std::int64_t reached_us = 0;
+  std::int64_t stopping_us = 0;
+
+  /// The root cause of a failure that began on this node; null: there is none, or its event was not
+  /// kept. A hung worker precedes the failures, since it fails only when it is killed.
+  ELASTIC_DECL const job_event* root_cause() const;
+};
+
+/// The account of ranks that were replaced while other workers of the job continued.
+struct job_replacements {
+  /// The job runs with `failure_policy::replace`.
+  bool is_on = false;
+  /// The rounds in which workers of this node continued, and the ranks replaced in these.
+  std::int64_t epochs = 0;
+  std::int64_t ranks = 0;
+  std::map<std::int64_t, std::int64_t> by_rank = {};
+  /// Until the workers of this node were in the new round.
+  duration_histogram durations = {};
+  /// The number of restarts of all workers instead, and the reason for the last.
+  std::int64_t abandoned = 0;
+  std::string last_obstacle = {};
+
+  /// Whether there is anything to be shown.
+  bool is_known() const { return is_on || epochs > 0 || abandoned > 0; }
+};
+
+/// The standbys of a node, as they were told last.
+struct job_standbys {
+  std::int64_t ready = 0;
+  std::int64_t making = 0;
+  /// The memory of those that are ready.
+  std::int64_t bytes = 0;
+  /// The most that were ready at the same time, and the most memory.
+  std::int64_t most_ready = 0;
+  std::int64_t most_bytes = 0;
+};
+
+/// The vault of a node, as it was told last.
+struct job_vault {
+  /// The newest complete generation: its number, its step, and when it was told; 0: none.
+  std::int64_t generation = 0;
+  std::int64_t step = 0;
+  std::int64_t complete_us = 0;
+  std::int64_t skipped = 0;
+  std::int64_t bytes = 0;
+  std::int64_t restores = 0;
+};
+
+/// The bounds of a job_state.
+struct state_bounds {
+  /// The oldest are forgotten.
+  std::size_t attempts = limits::viewed_attempts;
+  /// The events that are kept of an attempt: so many failures of workers, as many hangs, and
+  /// as many stalls.
+  std::size_t failures = 0;
+};
+
+/// The state of a job as the journal of one agent tells it: the one fold over its records. A
+/// `job_view` adds what workers and other nodes report; `explain` and traces are functions of this
+/// alone. A plain value without clocks; bounded, whatever it is told.
+///
+/// Thread-safety: one thread at a time.
+class job_state {
+ public:
+  job_state() = default;
+  explicit job_state(state_bounds bounds) : bounds_(bounds) {}
+
+  /// Takes the next record. A record of another epoch begins a new state. A record that was taken
+  /// before is ignored.
+  /// Result: whether it was taken
+  ELASTIC_DECL bool take(const journal_record& record);
+
+  agent_activity activity() const { return activity_; }
+  bool has_ended() const { return activity_ >= agent_activity::succeeded; }
+  /// The reason for its activity; empty if there is none.
+  const std::string& reason() const { return reason_; }
+  /// The activity of the agent, whatever its workers do; `rest` before its first record.
+  agent_phase phase() const { return phase_; }
+
+  /// The last stall_found; empty: none was. And whether the job still stands still.
+  const std::optional<journal_record>& stall() const { return stall_; }
+  bool is_stalled() const { return is_stalled_; }
+
+  const job_replacements& replacements() const { return replacements_; }
+  /// The standbys of this node; empty if the job has made none.
+  const std::optional<job_standbys>& standbys() const { return standbys_; }
+
+  /// Empty: the job has kept nothing in one.
+  const std::optional<job_vault>& vault() const { return vault_; }
+
+  /// The last record that was taken; 0: none.
+  std::int64_t epoch() const { return epoch_; }
+  std::int64_t sequence() const { return sequence_; }
+
+  const std::string& node() const { return node_; }
+  const std::string& run_id() const { return run_id_; }
+  const std::string& backend() const { return backend_; }
+  /// The role of its workers.
+  const std::string& role() const { return role_; }
+  /// The role of a job of several that the agent runs; empty: there is only one.
+  const std::string& role_of_job() const { return role_of_job_; }
+  /// The place of this node in the round; -1: none yet.
+  std::int64_t group_rank() const { return group_rank_; }
+  std::int64_t base_rank() const { return base_rank_; }
+  std::int64_t restarts() const { return restarts_; }
+  std::int64_t max_restarts() const { return max_restarts_; }
+
+  /// The newest last.
+  const std::deque<job_attempt>& attempts() const { return attempts_; }
+  /// The round of the newest attempt; -1: none yet.
+  std::int64_t round() const { return attempts_.empty() ? -1 : attempts_.back().round; }
+  /// Indexed by local rank.
+  const std::vector<job_worker>& workers() const { return workers_; }
+
+  /// The start of the agent, in microseconds since 1970.
+  std::int64_t began_us() const { return began_us_; }
+  /// The last record that was taken, in microseconds since 1970.
+  std::int64_t last_us() const { return last_us_; }
+  /// The seconds of one use of time up to `now_us`; and the sum of all uses.
+  ELASTIC_DECL double seconds(time_use use, std::int64_t now_us) const;
+  ELASTIC_DECL double all_seconds(std::int64_t now_us) const;
+  /// The begin and the end of the last productive time. If its last step is lost, the time spent on
+  /// that step is taken back. Both are equal if there is no such time.
+  ELASTIC_DECL std::pair<std::int64_t, std::int64_t> revocable(std::int64_t now_us) const;
+  /// Whether workers of this node have reported steps. Without them, all the time for which workers
+  /// ran is productive, unless a stall was found.
+  bool has_steps() const { return has_steps_; }
+
+  /// Ends of attempts by their cause, and of workers by "exit:1" or "signal:9".
+  const std::array<std::int64_t, 6>& ends() const { return ends_; }
+  const std::map<std::string, std::int64_t>& exits() const { return exits_; }
+  const duration_histogram& rendezvous_durations() const { return rendezvous_; }
+  const duration_histogram& start_durations() const { return starts_; }
+  const duration_histogram& stop_durations() const { return stops_; }
+
+ private:
+  ELASTIC_DECL void begin_run(const journal_record& record);
+  ELASTIC_DECL void apply(const journal_record& record);
+  ELASTIC_DECL void keep(std::vector<job_event> job_attempt::*kept, const job_event& event);
+  ELASTIC_DECL void add_attempt(const journal_record& record);
+  ELASTIC_DECL void rest(const journal_record& record);
+  ELASTIC_DECL void show_meeting();
+  ELASTIC_DECL void open_attempt(const journal_record& record);
+  ELASTIC_DECL void place_worker(std::size_t place);
+  ELASTIC_DECL void join_round(const journal_record& record);
+  ELASTIC_DECL void start_workers(const journal_record& record);
+  ELASTIC_DECL void end_worker(const journal_record& record);
+  ELASTIC_DECL void note_hung(const journal_record& record);
+  ELASTIC_DECL void suspect(const job_event& event);
+  ELASTIC_DECL void note_stall(const journal_record& record);
+  ELASTIC_DECL void note_first_step();
+  ELASTIC_DECL void note_reached_step(const journal_record& record);
+  ELASTIC_DECL void note_lost_time(std::int64_t now_us);
+  ELASTIC_DECL void restart_replica(const journal_record& record);
+  ELASTIC_DECL void note_replacement(const job_event& event);
+  ELASTIC_DECL void show_replacements();
+  ELASTIC_DECL void note_standbys(const job_event& event);
+  ELASTIC_DECL void note_vault(const journal_record& record);
+  ELASTIC_DECL void note_stopped(const journal_record& record);
+  ELASTIC_DECL void end_attempt(const journal_record& record, attempt_end end);
+  ELASTIC_DECL void decide(const journal_record& record);
+  ELASTIC_DECL void end_agent(const journal_record& record);
+  ELASTIC_DECL void use_time(time_use use, std::int64_t now_us);
+  ELASTIC_DECL void lose_last_step(std::int64_t from_us);
+  bool is_working() const {
+    return use_ == time_use::training || use_ == time_use::rollback || use_ == time_use::stall;
+  }
+  ELASTIC_DECL job_worker* changed_worker(const job_event& event);
+
+  state_bounds bounds_;
+  agent_activity activity_ = agent_activity::starting;
+  agent_phase phase_ = agent_phase::rest;
+  std::string reason_;
+  /// Why the job pauses, or is about to; empty: it does not.
+  std::string pause_;
+  std::optional<journal_record> stall_;
+  bool is_stalled_ = false;
+  job_replacements replacements_;
+  std::optional<job_standbys> standbys_;
+  std::optional<job_vault> vault_;
+  std::int64_t epoch_ = 0;
+  std::int64_t sequence_ = 0;
+  std::string node_;
+  std::string run_id_;
+  std::string backend_;
+  std::string role_;
+  std::string role_of_job_;
+  std::int64_t group_rank_ = -1;
+  std::int64_t base_rank_ = 0;
+  std::int64_t restarts_ = 0;
+  std::int64_t max_restarts_ = 0;
+  std::deque<job_attempt> attempts_;
+  /// Whether the last attempt goes on.
+  bool is_open_ = false;
+  bool is_stopping_ = false;
+  bool will_restart_ = false;
+  std::vector<job_worker> workers_;
+  std::int64_t began_us_ = 0;
+  std::int64_t last_us_ = 0;
+  time_use use_ = time_use::start;
+  std::int64_t use_began_us_ = 0;
+  /// The use of time that a stall interrupted.
+  time_use stalled_use_ = time_use::training;
+  /// The last productive time that has ended.
+  std::int64_t trained_from_us_ = 0;
+  std::int64_t trained_to_us_ = 0;
+  /// The attempt has ended, and it is not yet known whether its last step was lost.
+  bool is_last_step_open_ = false;
+  bool has_steps_ = false;
+  std::array<double, time_use_names.size()> used_{};
+  std::array<std::int64_t, attempt_end_names.size()> ends_{};
+  std::map<std::string, std::int64_t> exits_;
+  duration_histogram rendezvous_;
+  duration_histogram starts_;
+  duration_histogram stops_;
+};
+
+/// The role of a job of several whose agent has recorded an event; empty: there is only one.
+ELASTIC_DECL std::string role_of_run(const job_event& event);
+
+/// The state after records that were read.
+ELASTIC_DECL job_state state_of(const std::vector<journal_record>& records);
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/viewed_worker.hpp ----
+
+namespace elastic::detail {
+
+/// A worker as the journal tells of it, and as it tells of itself.
+struct viewed_worker : job_worker {
+  /// The last step that it reported, of how many (0: not known), and when; -1: none.
+  std::int64_t step = -1;
+  std::int64_t total = 0;
+  std::int64_t progress_us = 0;
+  /// The time of its first report of that step.
+  std::int64_t step_us = 0;
+  /// Text of the worker's.
+  std::string text = {};
+  /// The duration of its steps, smoothed; 0: not known.
+  double step_seconds = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/viewed_job.hpp ----
+
+namespace elastic::detail {
+
+struct node_report;
+
+/// The news in a node's report.
+struct job_news {
+  /// It is this node's own.
+  bool is_own = false;
+  /// More than steps.
+  bool has_changed = false;
+  bool has_steps = false;
+  /// The events that are worth a record in this node's journal.
+  std::vector<job_event> events = {};
+};
+
+/// A node of the job, as the server of the rendezvous knows it and as it tells of itself.
+struct viewed_node {
+  job_roster::entry entry = {};
+  /// The time since which its state has been this, as far as was seen.
+  std::int64_t since_us = 0;
+  /// It is this one.
+  bool is_own = false;
+  /// The epoch of its journal; 0: it has told nothing.
+  std::int64_t epoch = 0;
+  agent_activity activity = agent_activity::starting;
+  std::string reason = {};
+  std::int64_t round = -1;
+  std::int64_t base_rank = 0;
+  /// Its workers by local rank; empty if it is lost, is this node, or if there is no room.
+  std::vector<viewed_worker> workers = {};
+
+  /// The number of its events within a second.
+  std::int64_t second = 0;
+  int reports = 0;
+  int events = 0;
+};
+
+/// The nodes of a job, on the one that serves its rendezvous: made of the server's roster and of
+/// what nodes report. A plain value without clocks; bounded, whatever it is told.
+///
+/// Thread-safety: one thread at a time.
+class viewed_job {
+ public:
+  /// Whether this node serves the rendezvous; if not, nothing else is known.
+  bool is_known() const { return is_known_; }
+
+  /// Takes who is there. Of nodes that were known before, what they have told stays.
+  ELASTIC_DECL void take(const job_roster& roster, std::int64_t now_us);
+
+  /// Takes what a node tells. One that tells too much, or that is lost, is passed over.
+  /// @param own_epoch  that of this node's journal, by which its own reports are known
+  ELASTIC_DECL job_news take(std::int64_t key, const node_report& report, std::int64_t own_epoch,
+                             std::int64_t now_us);
+
+  /// This node serves no longer.
+  void forget() { *this = viewed_job(); }
+
+  std::int64_t round() const { return roster_.round; }
+  bool is_complete() const { return roster_.is_complete; }
+  int min_nodes() const { return roster_.min_nodes; }
+  int max_nodes() const { return roster_.max_nodes; }
+  int active() const { return roster_.active; }
+  int waiting() const { return roster_.waiting; }
+  int lost() const { return roster_.lost; }
+
+  /// The nodes in the order of the roster.
+  const std::vector<viewed_node>& nodes() const { return nodes_; }
+
+ private:
+  ELASTIC_DECL void take_workers(viewed_node& node, const node_report& report, std::int64_t now_us,
+                                 job_news& news);
+
+  bool is_known_ = false;
+  /// The roster without its nodes.
+  job_roster roster_;
+  std::vector<viewed_node> nodes_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/job_view.hpp ----
+
+namespace elastic::detail {
+
+/// The progress of workers.
+struct viewed_progress {
+  /// The furthest behind; null: none reports steps.
+  const viewed_worker* slowest = nullptr;
+  /// The slowest of those that say something; workers of other nodes tell no text.
+  const viewed_worker* speaker = nullptr;
+  /// The median duration of a step of the running workers, in seconds; 0 if it is not known.
+  double median_seconds = 0;
+
+  /// The time that the job still takes, if its workers report the number of all steps.
+  std::optional<double> seconds_left() const;
+};
+
+/// The view of a job on one node: its state, the reports of workers, and, if
+/// the node serves the rendezvous, the other nodes. Documents, metrics and the page are functions
+/// of it. A plain value without clocks; bounded, whatever it is told.
+///
+/// Thread-safety: one thread at a time.
+class job_view {
+ public:
+  job_view() = default;
+  explicit job_view(job_state job) : job_(std::move(job)) { show_workers(); }
+
+  /// Takes the next record, as `job_state::take` does.
+  void take(const journal_record& record);
+
+  /// Takes what a worker of this node reports.
+  void take(const worker_progress& progress, std::int64_t now_us);
+
+  /// The state according to the journal.
+  const job_state& job() const { return job_; }
+
+  /// The whole job as the server of the rendezvous knows it, if this node has the server.
+  viewed_job& whole() { return whole_; }
+  const viewed_job& whole() const { return whole_; }
+  /// Whether another node shows the job as a whole.
+  bool is_shown_elsewhere() const { return is_shown_elsewhere_; }
+  void shown_elsewhere(bool is_shown) { is_shown_elsewhere_ = is_shown; }
+
+  /// Those of the state, with what they report; by local rank.
+  const std::vector<viewed_worker>& workers() const { return workers_; }
+
+  /// The seconds of one use of time up to `now_us`. The step that workers are making
+  /// belongs to nothing until they report it.
+  double seconds(time_use use, std::int64_t now_us) const;
+  /// The part of the time that was productive, from 0 to 1; empty before anything was done.
+  std::optional<double> goodput(std::int64_t now_us) const;
+
+  /// The progress of this node's workers, and of all that are known here. Valid until the
+  /// view is told something.
+  viewed_progress progress() const;
+  viewed_progress whole_progress() const;
+
+ private:
+  void show_workers();
+  double unfinished_seconds(std::int64_t now_us) const;
+
+  job_state job_;
+  std::vector<viewed_worker> workers_;
+  /// The furthest step of the attempt, as workers told this view, and when; -1: they told none.
+  std::int64_t step_ = -1;
+  std::int64_t stepped_us_ = 0;
+  viewed_job whole_;
+  bool is_shown_elsewhere_ = false;
+};
+
+inline void job_view::take(const journal_record& record) {
+  const bool begins_run = record.epoch != job_.epoch();
+  if (!job_.take(record)) return;
+  if (begins_run) workers_.clear();
+  if (begins_run || record.event.kind == job_event::type::workers_started) step_ = -1;
+  show_workers();
+}
+
+/// Copies the workers of the state. A worker that is new in its place has not reported anything.
+inline void job_view::show_workers() {
+  workers_.resize(job_.workers().size());
+  for (std::size_t place = 0; place < workers_.size(); ++place) {
+    const job_worker& worker = job_.workers()[place];
+    if (workers_[place].changed == worker.changed) continue;
+    if (workers_[place].placed != worker.placed) workers_[place] = {};
+    static_cast<job_worker&>(workers_[place]) = worker;
+  }
+}
+
+/// The time spent on a step that may still be lost. Otherwise productive time would
+/// be taken back, which a counter must never do.
+inline double job_view::unfinished_seconds(std::int64_t now_us) const {
+  if (!job_.has_steps() || step_ < 0) return 0;
+  const auto [from_us, to_us] = job_.revocable(now_us);
+  return seconds_between(std::max(stepped_us_, from_us), to_us);
+}
+
+inline double job_view::seconds(time_use use, std::int64_t now_us) const {
+  const double sum = job_.seconds(use, now_us);
+  return use == time_use::training ? sum - unfinished_seconds(now_us) : sum;
+}
+
+inline std::optional<double> job_view::goodput(std::int64_t now_us) const {
+  const double whole = job_.all_seconds(now_us) - unfinished_seconds(now_us);
+  if (whole <= 0) return std::nullopt;
+  return seconds(time_use::training, now_us) / whole;
+}
+
+inline void job_view::take(const worker_progress& progress, std::int64_t now_us) {
+  const auto place = static_cast<std::size_t>(progress.local_rank);
+  if (progress.local_rank < 0 || place >= workers_.size()) return;
+  if (progress.step > step_) {
+    step_ = progress.step;
+    stepped_us_ = now_us;
+  }
+  viewed_worker& worker = workers_[place];
+  const double steps = static_cast<double>(progress.step) - static_cast<double>(worker.step);
+  if (worker.step >= 0 && steps > 0) {
+    constexpr double weight = 0.3;
+    const double each = seconds_between(worker.step_us, now_us) / steps;
+    const bool is_first = worker.step_seconds <= 0;
+    worker.step_seconds = is_first ? each : weight * each + (1 - weight) * worker.step_seconds;
+  }
+  if (progress.step != worker.step) worker.step_us = now_us;
+  worker.step = progress.step;
+  worker.total = progress.total;
+  worker.progress_us = now_us;
+  worker.text = progress.text;
+}
+
+/// Takes in workers, and what their steps take.
+inline void add_workers(viewed_progress& progress, const std::vector<viewed_worker>& workers,
+                        std::vector<double>& spans) {
+  for (const viewed_worker& worker : workers) {
+    const bool runs = worker.state == job_worker::condition::running;
+    if (runs && worker.step_seconds > 0) spans.push_back(worker.step_seconds);
+    if (worker.step < 0) continue;
+    const auto is_behind = [&](const viewed_worker* other) {
+      return !other || worker.step < other->step;
+    };
+    if (is_behind(progress.slowest)) progress.slowest = &worker;
+    if (!worker.text.empty() && is_behind(progress.speaker)) progress.speaker = &worker;
+  }
+  if (spans.empty()) return;
+  const auto middle = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
+  std::nth_element(spans.begin(), middle, spans.end());
+  progress.median_seconds = *middle;
+}
+
+inline std::optional<double> viewed_progress::seconds_left() const {
+  if (!slowest || median_seconds <= 0 || slowest->total <= slowest->step) return std::nullopt;
+  const double steps = static_cast<double>(slowest->total) - static_cast<double>(slowest->step);
+  return median_seconds * steps;
+}
+
+inline viewed_progress job_view::progress() const {
+  viewed_progress progress;
+  std::vector<double> spans;
+  add_workers(progress, workers_, spans);
+  return progress;
+}
+
+inline viewed_progress job_view::whole_progress() const {
+  viewed_progress progress;
+  std::vector<double> spans;
+  add_workers(progress, workers_, spans);
+  for (const viewed_node& node : whole_.nodes()) {
+    if (node.entry.presence == node_presence::active) add_workers(progress, node.workers, spans);
+  }
+  return progress;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/job_metrics.hpp ----
+
+namespace elastic::detail {
+
+/// The requests to the stores that a node serves, by operation, and the number of keys there.
+struct viewed_stores {
+  std::map<std::string, std::uint64_t> requests;
+  std::int64_t keys = 0;
+};
+
+/// The two forms in which Prometheus reads metrics.
+enum class metrics_format { openmetrics, text };
+
+/// The form that a client takes, by its header "Accept": OpenMetrics only if it names it.
+ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept);
+
+/// The "Content-Type" of the response.
+ELASTIC_DECL std::string_view content_type(metrics_format format);
+
+/// One role of a job. Its samples carry the role's name as the label `role`.
+struct role_metrics {
+  std::string name;
+  /// "waiting", "running" and so on.
+  std::string state;
+  std::shared_ptr<const job_view> view;
+  std::optional<viewed_stores> stores = {};
+};
+
+/// The view as metrics, which docs/observe.md lists. Only one node writes the metrics about the job
+/// as a whole, so that a sum over nodes counts them once: the node that serves the rendezvous, or
+/// else the node of group rank 0.
+/// @param now_us  the time of day, in microseconds since 1970
+/// @param stores  none: this node serves none, or nobody counts
+ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
+                                      std::int64_t now_us,
+                                      const std::optional<viewed_stores>& stores = {});
+
+/// The same of several roles. Each family has the samples of all of them.
+ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles,
+                                      metrics_format format, std::int64_t now_us);
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/job_monitor_core.hpp ----
+
+namespace elastic {
+
+class job_journal;
+struct journal_record;
+
+namespace detail {
+
+class report_feed;
+
+/// What the copies of a job_monitor share. As the reports of a rendezvous, it sends reports about
+/// this node to the node that serves the rendezvous; on that node, its view has the whole job.
+///
+/// Thread-safety: any thread.
+class job_monitor_core final : public report_exchange {
+ public:
+  /// @param time  null: `system_time`
+  ELASTIC_DECL explicit job_monitor_core(std::shared_ptr<time_source> time);
+  ELASTIC_DECL ~job_monitor_core() override;
+
+  /// The current state of the job. A view is immutable; a change replaces it by a new one.
+  ELASTIC_DECL std::shared_ptr<const job_view> view() const;
+
+  /// The counters of this node's stores; empty: it serves none, or they are not counted.
+  ELASTIC_DECL std::optional<viewed_stores> stores() const;
+
+  /// The time of the last progress report, in microseconds since 1970; 0: none yet.
+  ELASTIC_DECL std::int64_t progress_us() const;
+
+  /// The time of day, in microseconds since 1970.
+  ELASTIC_DECL std::int64_t now_us() const;
+
+  ELASTIC_DECL void on_change(std::function<void()> call);
+
+  /// Sets the function that `stores` calls, from any thread. It must not throw or call the monitor.
+  /// Empty: none.
+  ELASTIC_DECL void measure_stores(std::function<std::optional<viewed_stores>()> ask);
+
+  /// The number of changes reported by other nodes that are not records.
+  ELASTIC_DECL std::int64_t changes() const;
+
+  // ---- who looks: see job_monitor ---------------------------------------------------------------
+
+  ELASTIC_DECL void show(std::weak_ptr<job_journal> journal);
+  ELASTIC_DECL void begin_following();
+  ELASTIC_DECL void end_following();
+  ELASTIC_DECL void look();
+
+  // ---- what is told -----------------------------------------------------------------------------
+
+  ELASTIC_DECL void take(const journal_record& record);
+  ELASTIC_DECL void progressed(const worker_progress& made);
+
+  ELASTIC_DECL void demanded(report_demand demand) override;
+  ELASTIC_DECL std::string next_report() override;
+  ELASTIC_DECL void on_report(std::function<void()> call) override;
+  ELASTIC_DECL void begin_serving(const void* server, std::function<void()> on_demand) override;
+  ELASTIC_DECL void end_serving(const void* server) override;
+  ELASTIC_DECL report_demand demand() const override;
+  ELASTIC_DECL void reported(std::int64_t node, std::string_view report) override;
+  ELASTIC_DECL void listed(job_roster roster) override;
+
+ private:
+  // The callers of these functions hold the mutex.
+  ELASTIC_DECL job_view& change_view();
+  ELASTIC_DECL report_demand demand_at(std::int64_t now_us) const;
+  ELASTIC_DECL void pass_demand();
+  ELASTIC_DECL void note_report();
+  ELASTIC_DECL void note_change();
+
+  std::shared_ptr<time_source> time_;
+  mutable std::mutex mutex_;
+  job_view view_;
+  /// The copy of `view_` that viewers have; null: it has changed since.
+  mutable std::shared_ptr<const job_view> shown_;
+  std::int64_t progress_us_ = 0;
+  std::int64_t called_us_ = 0;
+  std::function<void()> on_change_;
+  std::function<std::optional<viewed_stores>()> stores_;
+  std::int64_t changes_ = 0;
+  // Of this node for the one that serves.
+  report_demand wanted_ = report_demand::nothing;
+  std::unique_ptr<report_feed> feed_;
+  std::function<void()> on_report_;
+  bool is_report_noted_ = false;
+  bool has_progress_ = false;
+  bool reports_to_itself_ = false;
+  // Of the other nodes, if this one serves.
+  bool is_shown_ = false;
+  std::weak_ptr<job_journal> journal_;
+  int followers_ = 0;
+  std::int64_t looked_us_ = 0;
+  const void* server_ = nullptr;
+  std::function<void()> on_demand_;
+  report_demand passed_demand_ = report_demand::nothing;
+};
+
+}  // namespace detail
+
+}  // namespace elastic
+
 // ---- elastic/status/impl/add_monitor.ipp ----
 
 namespace elastic {
 
 namespace detail {
 
-inline void measure_stores(job_monitor& monitor, const std::shared_ptr<store_meter>& meter) {
+inline void measure_stores(job_monitor_core& monitor, const std::shared_ptr<store_meter>& meter) {
   monitor.measure_stores([meter]() -> std::optional<viewed_stores> {
     const auto keys = meter->keys();
     if (!keys) return std::nullopt;
@@ -48330,8 +48442,8 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
                                                       const rendezvous_parameters& meeting) {
   auto& links = detail::internals::of(services);
   if (links.reports) {
-    auto monitor = std::dynamic_pointer_cast<job_monitor>(links.reports);
-    if (monitor) return monitor;
+    auto core = std::dynamic_pointer_cast<detail::job_monitor_core>(links.reports);
+    if (core) return detail::internals::make<job_monitor>(core);
     throw error(errc::invalid_argument,
                 "the services have reports that are not a job_monitor's: give add_monitor services "
                 "without them");
@@ -48340,9 +48452,10 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
   auto monitor = detail::new_shared<job_monitor>(services.time);
   services.journal->add(monitor);
   add_part(services, "monitor", monitor);
-  links.reports = monitor;
+  const auto& core = detail::internals::core_of(*monitor);
+  links.reports = core;
   if (!links.meter) links.meter = detail::new_shared<detail::store_meter>();
-  detail::measure_stores(*monitor, links.meter);
+  detail::measure_stores(*core, links.meter);
   return monitor;
 }
 
@@ -48353,10 +48466,11 @@ ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_paramet
   const std::shared_ptr<job_monitor>& monitor = roles.monitor(role);
   add_part(services, "monitor", monitor);
   auto& links = detail::internals::of(services);
-  links.reports = monitor;
-  links.tails = roles.tails(role);
+  const auto& core = detail::internals::core_of(*monitor);
+  links.reports = core;
+  links.tails = detail::internals::tails_of(roles, role);
   links.meter = detail::new_shared<detail::store_meter>();
-  detail::measure_stores(*monitor, links.meter);
+  detail::measure_stores(*core, links.meter);
 }
 
 }  // namespace elastic
@@ -48478,1094 +48592,37 @@ ELASTIC_DECL void add_status(program_options& options) {
 
 }  // namespace elastic
 
-// ---- elastic/status/detail/job_state.ipp ----
+// ---- elastic/status/detail/job_document.hpp ----
 
 namespace elastic::detail {
 
-inline std::string exit_name(const job_event& event) {
-  if (event.signal) return fmt::format("signal:{}", *event.signal);
-  if (event.exit_code) return fmt::format("exit:{}", *event.exit_code);
-  return "unknown";
-}
-
-/// "rank 3 ended: exit code 1".
-inline std::string end_text(const job_event& event) {
-  const std::string how = event.reason.empty() ? exit_name(event) : event.reason;
-  return fmt::format("rank {} ended: {}", event.rank.value_or(-1), how);
-}
-
-/// The begin of the span that a record ends, whatever a file says.
-inline std::int64_t time_before(const journal_record& record) {
-  const double began_us =
-      static_cast<double>(record.time_us) - record.event.seconds.value_or(0) * 1e6;
-  return static_cast<std::int64_t>(std::clamp(began_us, 0.0, 9e18));
-}
-
-ELASTIC_DECL void duration_histogram::add(double seconds) {
-  ++count;
-  sum += seconds;
-  const auto bound = std::lower_bound(bounds.begin(), bounds.end(), seconds);
-  if (bound != bounds.end()) ++counts[static_cast<std::size_t>(bound - bounds.begin())];
-}
-
-ELASTIC_DECL const job_event* job_attempt::root_cause() const {
-  const bool is_own = !change || (change == "worker_failed" && !is_elsewhere);
-  if (!is_own) return nullptr;
-  if (!hung.empty()) return &hung.front();
-  return failures.empty() ? nullptr : &failures.front();
-}
-
-ELASTIC_DECL std::string role_of_run(const job_event& event) {
-  // The first event of any agent has a role, but only the run id of such an agent ends with it.
-  if (event.kind != job_event::type::agent_started) return event.role;
-  const std::size_t slash = event.run_id.rfind('/');
-  const bool is_one = slash != std::string::npos &&
-                      std::string_view(event.run_id).substr(slash + 1).starts_with(event.role);
-  return is_one ? event.role : std::string();
-}
-
-inline agent_phase phase_after(const job_event& event, agent_phase before) {
-  using kind = job_event::type;
-  switch (event.kind) {
-    case kind::agent_started:
-    case kind::rendezvous_started: return agent_phase::rendezvous;
-    case kind::round_joined:
-    case kind::workers_starting: return agent_phase::start;
-    case kind::workers_started: return agent_phase::work;
-    case kind::workers_judged:
-      return event.state == "succeeded" ? agent_phase::exit_barrier : agent_phase::stop;
-    case kind::round_ended:
-    case kind::restart_decided:
-    case kind::failure_decided:
-    case kind::stop_requested:
-    case kind::fence_reached:
-    case kind::workers_stopping: return agent_phase::stop;
-    case kind::workers_stopped: return agent_phase::wait;
-    case kind::exit_barrier_started: return agent_phase::exit_barrier;
-    // Only this record says that a replica runs again; for a world, `workers_started` does.
-    case kind::ranks_replaced: return event.pid ? agent_phase::work : before;
-    case kind::exit_barrier_ended:
-    case kind::agent_ended: return agent_phase::rest;
-    default: return before;
-  }
-}
-
-ELASTIC_DECL bool job_state::take(const journal_record& record) {
-  if (record.epoch == epoch_ && record.sequence <= sequence_) return false;
-  if (record.epoch != epoch_ || sequence_ == 0) begin_run(record);
-  sequence_ = record.sequence;
-  node_ = record.node;
-  last_us_ = record.time_us;
-  role_of_job_ = role_of_run(record.event);
-  phase_ = phase_after(record.event, phase_);
-  apply(record);
-  return true;
-}
-
-ELASTIC_DECL void job_state::begin_run(const journal_record& record) {
-  *this = job_state(bounds_);
-  epoch_ = record.epoch;
-  began_us_ = record.time_us;
-  use_began_us_ = record.time_us;
-  // The beginning of the journal is lost.
-  if (record.event.kind == job_event::type::agent_started) return;
-  add_attempt(record);
-  attempts_.back().round = record.event.round.value_or(-1);
-}
-
-ELASTIC_DECL void job_state::note_standbys(const job_event& event) {
-  job_standbys now = standbys_.value_or(job_standbys());
-  now.ready = event.count.value_or(0);
-  now.making = event.making.value_or(0);
-  now.bytes = event.bytes.value_or(0);
-  now.most_ready = std::max(now.most_ready, now.ready);
-  now.most_bytes = std::max(now.most_bytes, now.bytes);
-  standbys_ = now;
-}
-
-/// Keeps an event if there is room for it.
-ELASTIC_DECL void job_state::keep(std::vector<job_event> job_attempt::*kept,
-                                  const job_event& event) {
-  if (attempts_.empty()) return;
-  std::vector<job_event>& events = attempts_.back().*kept;
-  if (events.size() < bounds_.failures) events.push_back(event);
-}
-
-ELASTIC_DECL void job_state::apply(const journal_record& record) {
-  const job_event& event = record.event;
-  // The failure that ends a job counts, but causes no restart.
-  const std::int64_t last = event.kind == job_event::type::failure_decided ? 1 : 0;
-  if (event.restarts) restarts_ = std::max<std::int64_t>(*event.restarts - last, 0);
-  if (event.max_restarts) max_restarts_ = *event.max_restarts;
-  switch (event.kind) {
-    case job_event::type::agent_started:
-      run_id_ = event.run_id;
-      backend_ = event.backend;
-      role_ = event.role;
-      replacements_.is_on = event.state == "replace";
-      break;
-    case job_event::type::rendezvous_started:
-      is_stalled_ = false;
-      open_attempt(record);
-      break;
-    case job_event::type::round_joined: join_round(record); break;
-    case job_event::type::workers_starting: use_time(time_use::start, record.time_us); break;
-    case job_event::type::workers_started: start_workers(record); break;
-    case job_event::type::worker_ended: end_worker(record); break;
-    case job_event::type::worker_hung: note_hung(record); break;
-    case job_event::type::worker_suspected: suspect(record.event); break;
-    case job_event::type::workers_judged:
-      if (event.state == "succeeded") {
-        end_attempt(record, attempt_end::success);
-        activity_ = agent_activity::finishing;
-      }
-      break;
-    case job_event::type::round_ended:
-      end_attempt(record, event.state == "paused"          ? attempt_end::request
-                          : event.state == "worker_failed" ? attempt_end::failure
-                                                           : attempt_end::membership);
-      if (!attempts_.empty()) attempts_.back().change = event.state;
-      if (!attempts_.empty()) attempts_.back().is_elsewhere = event.elsewhere == 1;
-      if (event.seconds) lose_last_step(time_before(record));
-      break;
-    case job_event::type::job_paused:
-      pause_ = event.reason;
-      show_meeting();
-      break;
-    case job_event::type::job_resumed:
-      pause_.clear();
-      show_meeting();
-      break;
-    case job_event::type::restart_decided:
-    case job_event::type::failure_decided: decide(record); break;
-    case job_event::type::failure_described:
-      if (attempts_.empty()) break;
-      attempts_.back().cause = event.reason;
-      attempts_.back().last_lines = event.lines;
-      break;
-    case job_event::type::stop_requested:
-      pause_.clear();
-      end_attempt(record, attempt_end::request);
-      break;
-    case job_event::type::workers_stopping:
-      is_stopping_ = true;
-      if (!attempts_.empty()) attempts_.back().stopping_us = record.time_us;
-      if (activity_ != agent_activity::finishing) activity_ = agent_activity::stopping;
-      if (is_working()) use_time(time_use::stop, record.time_us);
-      break;
-    case job_event::type::workers_stopped: note_stopped(record); break;
-    case job_event::type::exit_barrier_started:
-      activity_ = agent_activity::finishing;
-      reason_ = "the workers have ended; waiting for the other nodes";
-      use_time(time_use::exit_barrier, record.time_us);
-      break;
-    case job_event::type::agent_ended:
-      is_stalled_ = false;
-      end_agent(record);
-      break;
-    case job_event::type::stall_found: note_stall(record); break;
-    case job_event::type::standbys_changed: note_standbys(event); break;
-    case job_event::type::stall_ended:
-      is_stalled_ = false;
-      if (use_ == time_use::stall) use_time(stalled_use_, record.time_us);
-      break;
-    case job_event::type::fence_reached:
-      if (!attempts_.empty()) attempts_.back().is_fenced = true;
-      break;
-    case job_event::type::checkpoint_ended:
-    case job_event::type::fault_injected:
-    case job_event::type::notice_given:
-    case job_event::type::exit_barrier_ended:
-    case job_event::type::node_told: break;
-    case job_event::type::ranks_replaced:
-      if (event.pid) restart_replica(record);
-      note_replacement(event);
-      break;
-    case job_event::type::replacement_abandoned:
-      ++replacements_.abandoned;
-      replacements_.last_obstacle = event.reason;
-      break;
-    case job_event::type::rollback_started:
-      note_first_step();
-      use_time(time_use::rollback, record.time_us);
-      break;
-    case job_event::type::step_reached: note_reached_step(record); break;
-  }
-  // This belongs to an attempt also after its end.
-  if (event.step && !attempts_.empty()) {
-    std::optional<std::int64_t>& furthest = attempts_.back().step;
-    furthest = std::max(furthest.value_or(*event.step), *event.step);
-  }
-}
-
-/// A replica runs again, beside those that ran on, which is an attempt of its own unless one that
-/// ended at the same time has begun it.
-ELASTIC_DECL void job_state::restart_replica(const journal_record& record) {
-  const job_event& event = record.event;
-  const std::int64_t place = event.rank.value_or(-1);
-  if (attempts_.empty() || place < 0 || place >= static_cast<std::int64_t>(workers_.size())) return;
-  if (attempts_.back().end != attempt_end::none) {
-    job_attempt& last = attempts_.back();
-    last.lost_seconds = event.seconds;
-    job_attempt next;
-    next.round = last.round;
-    next.number = restarts_;
-    next.world_size = last.world_size;
-    next.nodes = last.nodes;
-    next.workers = last.workers;
-    next.began_us = last.ended_us;
-    next.started_us = record.time_us;
-    add_attempt(record);
-    attempts_.back() = std::move(next);
-  }
-  place_worker(static_cast<std::size_t>(place));
-  job_worker& worker = workers_[static_cast<std::size_t>(place)];
-  worker.pid = *event.pid;
-  worker.state = job_worker::condition::running;
-  will_restart_ = false;
-  activity_ = agent_activity::running;
-  reason_.clear();
-  use_time(time_use::training, record.time_us);
-}
-
-/// The attempt that has just begun.
-ELASTIC_DECL void job_state::note_replacement(const job_event& event) {
-  if (attempts_.empty()) return;
-  constexpr auto most = static_cast<std::size_t>(limits::local_world_size);
-  job_attempt& attempt = attempts_.back();
-  attempt.is_replacement = true;
-  attempt.replaced = event.ranks;
-  attempt.replaced.resize(std::min(attempt.replaced.size(), most));
-  ++replacements_.epochs;
-  replacements_.ranks += static_cast<std::int64_t>(attempt.replaced.size());
-  if (event.seconds) replacements_.durations.add(*event.seconds);
-  for (const std::int64_t rank : attempt.replaced) {
-    const bool is_known = replacements_.by_rank.contains(rank);
-    if (is_known || replacements_.by_rank.size() < most) ++replacements_.by_rank[rank];
-  }
-  show_replacements();
-}
-
-ELASTIC_DECL void job_state::show_replacements() {
-  for (job_worker& worker : workers_) {
-    const auto position = replacements_.by_rank.find(worker.rank);
-    worker.replacements = position == replacements_.by_rank.end() ? 0 : position->second;
-    worker.changed = sequence_;
-  }
-}
-
-ELASTIC_DECL void job_state::note_stall(const journal_record& record) {
-  if (record.event.elsewhere != 1) keep(&job_attempt::stalls, record.event);
-  if (is_working() && use_ != time_use::stall) {
-    const std::int64_t from_us = std::max(time_before(record), use_began_us_);
-    stalled_use_ = use_;
-    use_time(time_use::stall, from_us);
-  }
-  stall_ = record;
-  is_stalled_ = true;
-}
-
-/// The workers report steps, so that what came before the first one was their start.
-ELASTIC_DECL void job_state::note_first_step() {
-  if (std::exchange(has_steps_, true)) return;
-  for (const time_use use : {time_use::training, time_use::stall}) {
-    if (use_ == use) use_ = time_use::start;
-    double& seconds = used_[static_cast<std::size_t>(use)];
-    used_[static_cast<std::size_t>(time_use::start)] += std::exchange(seconds, 0);
-  }
-}
-
-ELASTIC_DECL void job_state::note_reached_step(const journal_record& record) {
-  note_first_step();
-  use_time(time_use::training, record.time_us);
-  if (attempts_.empty()) return;
-  attempts_.back().reached_seconds = record.event.seconds;
-  attempts_.back().reached_us = record.time_us;
-  note_lost_time(record.time_us);
-}
-
-/// The replicas have stopped for a pause.
-ELASTIC_DECL void job_state::rest(const journal_record& record) {
-  end_attempt(record, attempt_end::request);
-  is_open_ = false;
-  use_time(time_use::rendezvous, record.time_us);
-  activity_ = agent_activity::paused;
-  reason_ = pause_;
-}
-
-/// While the nodes meet; what came before a pause is shown to its end.
-ELASTIC_DECL void job_state::show_meeting() {
-  if (activity_ != agent_activity::meeting && activity_ != agent_activity::paused) return;
-  activity_ = pause_.empty() ? agent_activity::meeting : agent_activity::paused;
-  reason_ = pause_.empty() ? "waiting for the nodes of the next round" : pause_;
-}
-
-ELASTIC_DECL void job_state::open_attempt(const journal_record& record) {
-  activity_ = agent_activity::meeting;
-  show_meeting();
-  use_time(time_use::rendezvous, record.time_us);
-  will_restart_ = false;
-  if (is_open_ && attempts_.back().end == attempt_end::none) return;
-  add_attempt(record);
-}
-
-ELASTIC_DECL void job_state::add_attempt(const journal_record& record) {
-  is_open_ = true;
-  if (attempts_.size() >= bounds_.attempts) attempts_.pop_front();
-  attempts_.emplace_back();
-  attempts_.back().began_us = record.time_us;
-}
-
-ELASTIC_DECL void job_state::place_worker(std::size_t place) {
-  job_worker& worker = workers_[place] = {};
-  // Unsigned, since a file may say anything.
-  worker.rank = static_cast<std::int64_t>(static_cast<std::uint64_t>(base_rank_) + place);
-  worker.local_rank = static_cast<std::int64_t>(place);
-  worker.placed = worker.changed = sequence_;
-}
-
-ELASTIC_DECL void job_state::join_round(const journal_record& record) {
-  const job_event& event = record.event;
-  if (!is_open_) open_attempt(record);
-  if (event.seconds) rendezvous_.add(*event.seconds);
-  use_time(time_use::start, record.time_us);
-  pause_.clear();
-  activity_ = agent_activity::meeting;
-  reason_ = "starting the workers";
-  job_attempt& attempt = attempts_.back();
-  attempt.round = event.round.value_or(attempt.round);
-  attempt.number = event.attempt.value_or(restarts_);
-  attempt.world_size = event.world_size.value_or(attempt.world_size);
-  attempt.nodes = event.group_world_size.value_or(attempt.nodes);
-  if (event.kind == job_event::type::round_joined) {
-    attempt.joined_us = record.time_us;
-    attempt.met_seconds = event.seconds.value_or(0);
-  }
-  group_rank_ = event.group_rank.value_or(group_rank_);
-  base_rank_ = event.base_rank.value_or(0);
-  const std::int64_t size =
-      std::clamp<std::int64_t>(event.local_world_size.value_or(0), 0, limits::local_world_size);
-  workers_.resize(static_cast<std::size_t>(size));
-  for (std::size_t place = 0; place < workers_.size(); ++place) place_worker(place);
-  show_replacements();
-}
-
-ELASTIC_DECL void job_state::start_workers(const journal_record& record) {
-  const job_event& event = record.event;
-  if (!is_open_ || workers_.empty()) join_round(record);
-  if (event.seconds) starts_.add(*event.seconds);
-  use_time(has_steps_ ? time_use::start : time_use::training, record.time_us);
-  is_last_step_open_ = false;
-  activity_ = agent_activity::running;
-  reason_.clear();
-  is_stopping_ = false;
-  attempts_.back().started_us = record.time_us;
-  attempts_.back().workers = event.local_world_size.value_or(0);
-  note_lost_time(record.time_us);
-  for (std::size_t index = 0; index < workers_.size(); ++index) {
-    workers_[index].state = job_worker::condition::running;
-    workers_[index].changed = sequence_;
-    if (index < event.pids.size()) workers_[index].pid = event.pids[index];
-  }
-}
-
-/// Updates the cost of the end of the attempt before this one.
-ELASTIC_DECL void job_state::note_lost_time(std::int64_t now_us) {
-  if (attempts_.size() < 2) return;
-  job_attempt& last = attempts_[attempts_.size() - 2];
-  last.lost_seconds = seconds_between(last.ended_us, now_us);
-}
-
-/// The worker that an event changes; null: none of this node.
-ELASTIC_DECL job_worker* job_state::changed_worker(const job_event& event) {
-  const std::int64_t place = event.local_rank.value_or(-1);
-  if (place < 0 || place >= static_cast<std::int64_t>(workers_.size())) return nullptr;
-  job_worker& worker = workers_[static_cast<std::size_t>(place)];
-  worker.changed = sequence_;
-  return &worker;
-}
-
-ELASTIC_DECL void job_state::end_worker(const journal_record& record) {
-  const job_event& event = record.event;
-  using condition = job_worker::condition;
-  const std::string name = exit_name(event);
-  // There are as many names as exit codes and signals, but for those of a file that lies.
-  if (exits_.contains(name) || exits_.size() < limits::viewed_exits) ++exits_[name];
-  const bool succeeded = has_succeeded(event);
-  if (!succeeded) keep(&job_attempt::failures, event);
-  job_worker* const worker = changed_worker(event);
-  if (worker) {
-    worker->exit_code = event.exit_code;
-    worker->signal = event.signal;
-    worker->ended_us = record.time_us;
-    if (!event.reason.empty()) worker->reason = event.reason;
-    if (succeeded) {
-      worker->state = condition::succeeded;
-    } else if (worker->state != condition::hung) {
-      worker->state = is_stopping_ ? condition::stopped : condition::failed;
-    }
-  }
-  if (succeeded || is_stopping_) return;
-  const bool is_hung = worker && worker->state == condition::hung;
-  end_attempt(record, is_hung ? attempt_end::hang : attempt_end::failure);
-}
-
-ELASTIC_DECL void job_state::note_hung(const journal_record& record) {
-  keep(&job_attempt::hung, record.event);
-  if (job_worker* const worker = changed_worker(record.event)) {
-    worker->state = job_worker::condition::hung;
-    worker->reason = record.event.reason;
-  }
-  end_attempt(record, attempt_end::hang);
-}
-
-ELASTIC_DECL void job_state::suspect(const job_event& event) {
-  job_worker* const worker = changed_worker(event);
-  if (!worker) return;
-  const auto name =
-      std::find(worker_suspicion_names.begin(), worker_suspicion_names.end(), event.state);
-  if (name == worker_suspicion_names.end()) return;
-  worker->suspicion = static_cast<job_event::suspicion>(name - worker_suspicion_names.begin());
-  const bool is_none = worker->suspicion == job_event::suspicion::none;
-  worker->suspicion_reason = is_none ? std::string() : event.reason;
-}
-
-/// Those that ended because they were told to have no record of their own.
-ELASTIC_DECL void job_state::note_stopped(const journal_record& record) {
-  if (record.event.seconds) stops_.add(*record.event.seconds);
-  if (!attempts_.empty()) {
-    attempts_.back().stop_seconds = record.event.seconds.value_or(0);
-    attempts_.back().stop_allowed = record.event.allowed;
-  }
-  if (will_restart_) activity_ = agent_activity::restarting;
-  if (will_restart_ && use_ == time_use::stop) use_time(time_use::wait, record.time_us);
-  // They meet nobody, so that no rendezvous follows.
-  if (!pause_.empty() && backend_ == "replicas") rest(record);
-  for (job_worker& worker : workers_) {
-    if (worker.state != job_worker::condition::running) continue;
-    worker.state = job_worker::condition::stopped;
-    worker.ended_us = record.time_us;
-    worker.changed = sequence_;
-  }
-}
-
-/// The first event is the cause; the rest are consequences.
-ELASTIC_DECL void job_state::end_attempt(const journal_record& record, attempt_end end) {
-  if (!is_open_ || attempts_.back().end != attempt_end::none) return;
-  job_attempt& attempt = attempts_.back();
-  attempt.end = end;
-  attempt.ended_us = record.time_us;
-  attempt.work_seconds = attempt.started_us == 0
-                             ? 0
-                             : seconds_between(attempt.started_us, attempt.ended_us);
-  if (has_steps_ && attempt.started_us > 0 && attempt.reached_us == 0) {
-    note_lost_time(record.time_us);
-  }
-  const bool is_worker = record.event.rank.has_value();
-  if (is_worker && end != attempt_end::success) attempt.failed_rank = record.event.rank;
-  attempt.reason = record.event.reason;
-  if (is_worker && end == attempt_end::failure) attempt.reason = end_text(record.event);
-  if (is_worker && end == attempt_end::hang) {
-    attempt.reason = fmt::format("rank {} was hung: {}", *record.event.rank, record.event.reason);
-  }
-  ++ends_[static_cast<std::size_t>(end)];
-  if (end == attempt_end::success) return use_time(time_use::exit_barrier, record.time_us);
-  if (is_working()) {
-    is_last_step_open_ = use_ == time_use::training;
-    use_time(time_use::stop, record.time_us);
-  }
-  activity_ = agent_activity::stopping;
-  reason_ = attempt.reason;
-}
-
-ELASTIC_DECL void job_state::decide(const journal_record& record) {
-  end_attempt(record, attempt_end::failure);
-  is_open_ = false;
-  will_restart_ = record.event.kind == job_event::type::restart_decided;
-  if (!attempts_.empty()) attempts_.back().decision = record.event.reason;
-  if (!attempts_.empty()) attempts_.back().is_restarted = will_restart_;
-  if (!will_restart_) return;
-  activity_ = agent_activity::restarting;
-  const bool is_over = std::none_of(workers_.begin(), workers_.end(), [](const auto& worker) {
-    return worker.state == job_worker::condition::running;
-  });
-  if (use_ == time_use::stop && is_over) use_time(time_use::wait, record.time_us);
-}
-
-ELASTIC_DECL void job_state::end_agent(const journal_record& record) {
-  use_time(use_, record.time_us);
-  is_last_step_open_ = false;
-  const std::string& state = record.event.state;
-  activity_ = state == "succeeded" ? agent_activity::succeeded
-              : state == "stopped" ? agent_activity::stopped
-                                   : agent_activity::failed;
-  reason_ = record.event.reason;
-  is_open_ = false;
-}
-
-ELASTIC_DECL void job_state::use_time(time_use use, std::int64_t now_us) {
-  used_[static_cast<std::size_t>(use_)] += seconds_between(use_began_us_, now_us);
-  if (use_ == time_use::training) {
-    trained_from_us_ = use_began_us_;
-    trained_to_us_ = now_us;
-  }
-  use_ = use;
-  use_began_us_ = now_us;
-}
-
-/// Counts the work since then as lost: it has to be done again.
-ELASTIC_DECL void job_state::lose_last_step(std::int64_t from_us) {
-  is_last_step_open_ = false;
-  if (attempts_.empty()) return;
-  const double span = seconds_between(std::max(from_us, trained_from_us_), trained_to_us_);
-  trained_to_us_ = trained_from_us_;
-  const bool stood_still = is_stalled_ || attempts_.back().end == attempt_end::hang;
-  used_[static_cast<std::size_t>(time_use::training)] -= span;
-  used_[static_cast<std::size_t>(stood_still ? time_use::stall : time_use::rollback)] += span;
-}
-
-ELASTIC_DECL std::pair<std::int64_t, std::int64_t> job_state::revocable(
-    std::int64_t now_us) const {
-  if (is_last_step_open_) return {trained_from_us_, trained_to_us_};
-  const bool is_at_work = use_ == time_use::training && !has_ended();
-  return {is_at_work ? use_began_us_ : now_us, now_us};
-}
-
-ELASTIC_DECL double job_state::seconds(time_use use, std::int64_t now_us) const {
-  const bool goes_on = use == use_ && !has_ended() && began_us_ != 0;
-  return used_[static_cast<std::size_t>(use)] +
-         (goes_on ? seconds_between(use_began_us_, now_us) : 0);
-}
-
-ELASTIC_DECL double job_state::all_seconds(std::int64_t now_us) const {
-  double whole = 0;
-  for (std::size_t use = 0; use < used_.size(); ++use) {
-    whole += seconds(static_cast<time_use>(use), now_us);
-  }
-  return whole;
-}
-
-ELASTIC_DECL job_state state_of(const std::vector<journal_record>& records) {
-  job_state state;
-  for (const journal_record& record : records) state.take(record);
-  return state;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/status/detail/node_report.hpp ----
-
-namespace elastic::detail {
-
-/// The report of a node about itself and about those of its workers that have changed.
-struct node_report {
-  /// It is the first on this connection: what was told before holds no longer.
-  bool begins = false;
-  /// The epoch of the node's journal.
-  std::int64_t epoch = 0;
-  agent_activity activity = agent_activity::starting;
-  std::string reason = {};
-  std::int64_t round = -1;
-  std::int64_t base_rank = 0;
-  /// The number of workers of the node.
-  std::int64_t size = 0;
-  /// The events that matter to the job.
-  std::vector<journal_record> events = {};
-  /// The changed workers, without `text`.
-  std::vector<viewed_worker> workers = {};
-};
-
-/// One JSON object. Texts are cut.
-ELASTIC_DECL std::string report_text(const node_report& report);
-
-/// The bytes of a worker, or of an event, in a report.
-ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker);
-ELASTIC_DECL std::size_t report_bytes(const journal_record& event);
-
-/// Errors: `errc::protocol_violation`, one sentence that says what is wrong with it.
-ELASTIC_DECL node_report parse_node_report(std::string_view text);
-
-}  // namespace elastic::detail
-
-// ---- elastic/status/detail/viewed_job.ipp ----
-
-#include <iterator>
-
-namespace elastic::detail {
-
-/// The event of another node, as this node's journal records it.
-inline job_event told_event(const viewed_node& node, const journal_record& record) {
-  job_event event;
-  event.kind = job_event::type::node_told;
-  event.peer = node.entry.name.empty() ? record.node : node.entry.name;
-  event.state = to_string(record.event.kind);
-  event.reason = record.event.reason;
-  event.rank = record.event.rank;
-  event.exit_code = record.event.exit_code;
-  event.signal = record.event.signal;
-  return event;
-}
-
-ELASTIC_DECL void viewed_job::take(const job_roster& roster, std::int64_t now_us) {
-  std::map<std::int64_t, viewed_node> former;
-  for (viewed_node& node : nodes_) former.emplace(node.entry.key, std::move(node));
-  nodes_.clear();
-  for (const job_roster::entry& entry : roster.nodes) {
-    if (nodes_.size() >= limits::viewed_nodes) break;
-    viewed_node node;
-    if (const auto before = former.extract(entry.key)) node = std::move(before.mapped());
-    if (node.since_us == 0 || node.entry.presence != entry.presence) node.since_us = now_us;
-    if (entry.presence == node_presence::lost) node.workers.clear();
-    node.entry = entry;
-    nodes_.push_back(std::move(node));
-  }
-  is_known_ = true;
-  roster_ = roster;
-  roster_.nodes.clear();
-}
-
-ELASTIC_DECL job_news viewed_job::take(std::int64_t key, const node_report& report,
-                                               std::int64_t own_epoch, std::int64_t now_us) {
-  auto place = std::find_if(nodes_.begin(), nodes_.end(),
-                            [&](const viewed_node& node) { return node.entry.key == key; });
-  if (place == nodes_.end()) {
-    // The roster that has it comes a moment later.
-    if (nodes_.size() >= limits::viewed_nodes) return {};
-    nodes_.emplace_back().entry.key = key;
-    place = std::prev(nodes_.end());
-  }
-  viewed_node& node = *place;
-  if (node.entry.presence == node_presence::lost) return {};
-  const std::int64_t second = now_us / 1'000'000;
-  if (std::exchange(node.second, second) != second) node.reports = node.events = 0;
-  if (++node.reports > limits::heard_reports_per_second) return {};
-  job_news news;
-  news.is_own = own_epoch != 0 && report.epoch == own_epoch;
-  news.has_changed = node.epoch != report.epoch || node.activity != report.activity ||
-                     node.reason != report.reason || node.is_own != news.is_own;
-  node.is_own = news.is_own;
-  node.epoch = report.epoch;
-  node.activity = report.activity;
-  node.reason = report.reason;
-  if (node.is_own) return news;
-  take_workers(node, report, now_us, news);
-  for (const journal_record& record : report.events) {
-    if (++node.events > limits::heard_events_per_second) break;
-    news.events.push_back(told_event(node, record));
-  }
-  return news;
-}
-
-ELASTIC_DECL void viewed_job::take_workers(viewed_node& node, const node_report& report,
-                                           std::int64_t now_us, job_news& news) {
-  const auto size = static_cast<std::size_t>(report.size);
-  const bool is_other = report.begins || node.round != report.round ||
-                        node.base_rank != report.base_rank || node.workers.size() != size;
-  node.round = report.round;
-  node.base_rank = report.base_rank;
-  if (is_other) {
-    news.has_changed = true;
-    std::size_t others = 0;
-    node.workers.clear();
-    for (const viewed_node& other : nodes_) others += other.workers.size();
-    if (others + size > limits::viewed_workers) return;
-    node.workers.resize(size);
-    for (std::size_t index = 0; index < size; ++index) {
-      node.workers[index].local_rank = static_cast<std::int64_t>(index);
-      node.workers[index].rank = report.base_rank + static_cast<std::int64_t>(index);
-    }
-  }
-  for (const viewed_worker& update : report.workers) {
-    const auto index = static_cast<std::size_t>(update.local_rank);
-    if (index >= node.workers.size()) continue;
-    viewed_worker& worker = node.workers[index];
-    const std::int64_t rank = worker.rank;
-    news.has_changed = news.has_changed || update.state != worker.state || update.pid != worker.pid;
-    news.has_steps = news.has_steps || update.step != worker.step;
-    const std::int64_t progress_us = update.step == worker.step ? worker.progress_us : now_us;
-    worker = update;
-    worker.rank = rank;
-    worker.progress_us = progress_us;
-  }
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/status/detail/job_metrics.ipp ----
-
-namespace elastic::detail {
-
-/// Writes families of metrics. What is told of a family again, for another role, stands with it.
-class metrics_writer {
- public:
-  explicit metrics_writer(metrics_format format) : format_(format) {}
-
-  /// From now on, samples are of this role: they have its name as their first label.
-  void begin_role(std::string name) { role_ = std::move(name); }
-  /// Empty: of a job without roles.
-  const std::string& role() const { return role_; }
-
-  /// Begins a family. @param type  "counter", "gauge", "histogram" or "info"
-  void family(std::string_view name, std::string_view type, std::string_view help) {
-    const auto [known, is_new] = places_.try_emplace(std::string(name), families_.size());
-    current_ = known->second;
-    name_ = name;
-    type_ = type;
-    if (!is_new) return;
-    const bool is_open = format_ == metrics_format::openmetrics;
-    // OpenMetrics names a family without its suffix, the older form with it.
-    const std::string shown = is_open ? name_ : name_ + std::string(suffix());
-    const std::string_view kind = !is_open && type == "info" ? "gauge" : type;
-    families_.push_back(fmt::format("# HELP {} {}\n# TYPE {} {}\n", shown, help, shown, kind));
-  }
-
-  /// @param labels  "" or "{name=\"value\"}", whose values are escaped
-  void sample(double value, std::string_view labels = {}) {
-    write_sample(suffix(), value, with_role(labels));
-  }
-
-  /// One whose labels name the role.
-  void sample_of_role(double value, std::string_view labels) {
-    write_sample(suffix(), value, std::string(labels));
-  }
-
-  void histogram(const duration_histogram& durations) {
-    std::int64_t below = 0;
-    for (std::size_t index = 0; index < durations.bounds.size(); ++index) {
-      below += durations.counts[index];
-      write_bucket(bound_text(durations.bounds[index]), below);
-    }
-    write_bucket("+Inf", durations.count);
-    write_sample("_sum", durations.sum, with_role({}));
-    write_sample("_count", durations.count, with_role({}));
-  }
-
-  std::string take() {
-    std::string text;
-    for (const std::string& family : families_) text += family;
-    if (format_ == metrics_format::openmetrics) text += "# EOF\n";
-    return text;
-  }
-
- private:
-  std::string_view suffix() const {
-    if (type_ == "counter") return "_total";
-    return type_ == "info" ? "_info" : "";
-  }
-
-  /// Names of roles have nothing that is to be escaped.
-  std::string with_role(std::string_view labels) const {
-    if (role_.empty()) return std::string(labels);
-    if (labels.empty()) return fmt::format("{{role=\"{}\"}}", role_);
-    return fmt::format("{{role=\"{}\",{}", role_, labels.substr(1));
-  }
-
-  template <class Value>
-  void write_sample(std::string_view ending, Value value, const std::string& labels) {
-    families_[current_] += fmt::format("{}{}{} {}\n", name_, ending, labels, value);
-  }
-
-  void write_bucket(const std::string& bound, std::int64_t below) {
-    write_sample("_bucket", below, with_role(fmt::format("{{le=\"{}\"}}", bound)));
-  }
-
-  /// OpenMetrics wants bounds as floating point numbers.
-  static std::string bound_text(double bound) {
-    std::string text = fmt::format("{}", bound);
-    if (text.find_first_of(".e") == std::string::npos) text += ".0";
-    return text;
-  }
-
-  metrics_format format_;
-  std::string role_;
-  std::string name_;
-  std::string type_;
-  /// Each with its samples, in the order in which they were begun.
-  std::vector<std::string> families_;
-  std::map<std::string, std::size_t> places_;
-  std::size_t current_ = 0;
-};
-
-inline std::string label_value(std::string_view text) {
-  std::string value;
-  for (const char letter : text) {
-    if (letter == '\\' || letter == '"' || letter == '\n') value += '\\';
-    value += letter == '\n' ? 'n' : letter;
-  }
-  return value;
-}
-
-inline std::string label(std::string_view name, std::string_view value) {
-  return fmt::format("{{{}=\"{}\"}}", name, label_value(value));
-}
-
-inline void write_state(metrics_writer& writer, const job_state& job) {
-  writer.family("elastic_job", "info", "Information about the job of the agent.");
-  const std::string& role = writer.role().empty() ? job.role() : writer.role();
-  writer.sample_of_role(1, fmt::format(R"({{run_id="{}",role="{}",backend="{}",version="{}"}})",
-                                       label_value(job.run_id()), label_value(role),
-                                       label_value(job.backend()), version_text));
-  writer.family("elastic_job_state", "gauge",
-                "Whether the agent is in the given state (1) or not (0).");
-  for (std::size_t index = 0; index < agent_activity_names.size(); ++index) {
-    const bool is_it = job.activity() == static_cast<agent_activity>(index);
-    writer.sample(is_it ? 1 : 0, label("state", agent_activity_names[index]));
-  }
-  if (job.round() < 0) return;
-  writer.family("elastic_round", "gauge",
-                "Number of the last rendezvous round that the node joined.");
-  writer.sample(static_cast<double>(job.round()));
-}
-
-/// The node that serves the rendezvous tells it; if it does not show the job, that of group rank 0.
-inline bool tells_of_whole_job(const job_view& view) {
-  return view.whole().is_known() || (view.job().group_rank() == 0 && !view.is_shown_elsewhere());
-}
-
-inline void write_nodes(metrics_writer& writer, const job_view& view) {
-  const viewed_job& whole = view.whole();
-  const bool is_running = view.job().activity() == agent_activity::running;
-  if (!is_running && !whole.is_known()) return;
-  writer.family("elastic_nodes", "gauge",
-                "Number of nodes by state: active in the current round, waiting, lost.");
-  if (is_running) {
-    const auto nodes = static_cast<double>(view.job().attempts().back().nodes);
-    writer.sample(nodes, label("state", "active"));
-  } else {
-    writer.sample(whole.active(), label("state", "active"));
-  }
-  if (!whole.is_known()) return;
-  writer.sample(whole.waiting(), label("state", "waiting"));
-  writer.sample(whole.lost(), label("state", "lost"));
-}
-
-inline void write_whole_job(metrics_writer& writer, const job_view& view) {
-  const job_state& job = view.job();
-  if (!tells_of_whole_job(view)) return;
-  if (job.activity() == agent_activity::running) {
-    writer.family("elastic_world_size", "gauge", "Number of workers in the current round.");
-    writer.sample(static_cast<double>(job.attempts().back().world_size));
-  }
-  write_nodes(writer, view);
-  writer.family("elastic_restarts_remaining", "gauge",
-                "Number of restarts left before the job fails.");
-  writer.sample(
-      static_cast<double>(std::max<std::int64_t>(job.max_restarts() - job.restarts(), 0)));
-  writer.family("elastic_restarts", "counter", "Total number of ended attempts by cause.");
-  for (const attempt_end end :
-       {attempt_end::failure, attempt_end::hang, attempt_end::membership, attempt_end::request}) {
-    const auto index = static_cast<std::size_t>(end);
-    writer.sample(static_cast<double>(job.ends()[index]), label("cause", attempt_end_names[index]));
-  }
-}
-
-inline void write_time(metrics_writer& writer, const job_view& view, std::int64_t now_us) {
-  writer.family("elastic_productive_seconds", "counter",
-                "Total time spent on new steps, or running if no worker reports steps.");
-  writer.sample(view.seconds(time_use::training, now_us));
-  writer.family("elastic_lost_seconds", "counter", "Total time not spent on new steps, by phase.");
-  for (std::size_t index = 0; index < time_use_names.size(); ++index) {
-    const auto use = static_cast<time_use>(index);
-    if (use == time_use::training) continue;
-    writer.sample(view.seconds(use, now_us), label("phase", time_use_names[index]));
-  }
-  writer.family("elastic_rendezvous_duration_seconds", "histogram",
-                "Duration of the rendezvous until the round was complete.");
-  writer.histogram(view.job().rendezvous_durations());
-  writer.family("elastic_worker_start_duration_seconds", "histogram",
-                "Duration of the start of all workers of the node.");
-  writer.histogram(view.job().start_durations());
-  writer.family("elastic_stop_duration_seconds", "histogram",
-                "Duration of the stop of all workers of the node.");
-  writer.histogram(view.job().stop_durations());
-}
-
-/// None in a job that does not replace ranks.
-inline void write_replacements(metrics_writer& writer, const job_state& job) {
-  const job_replacements& replacements = job.replacements();
-  if (!replacements.is_known()) return;
-  writer.family("elastic_replacements", "counter",
-                "Total number of ranks replaced while other workers continued.");
-  writer.sample(static_cast<double>(replacements.ranks));
-  writer.family("elastic_replacement_duration_seconds", "histogram",
-                "Duration from the end of an epoch to the start of the next.");
-  writer.histogram(replacements.durations);
-  writer.family("elastic_replacements_abandoned", "counter",
-                "Total number of replacements abandoned for a restart of all workers.");
-  writer.sample(static_cast<double>(replacements.abandoned));
-}
-
-/// None in a job that has made no standbys.
-inline void write_standbys(metrics_writer& writer, const job_state& job) {
-  if (!job.standbys()) return;
-  writer.family("elastic_standbys", "gauge", "Number of standbys of the node by state.");
-  writer.sample(static_cast<double>(job.standbys()->ready), label("state", "ready"));
-  writer.sample(static_cast<double>(job.standbys()->making), label("state", "making"));
-  writer.family("elastic_standby_memory_bytes", "gauge",
-                "Memory of the ready standbys of the node.");
-  writer.sample(static_cast<double>(job.standbys()->bytes));
-}
-
-/// A label for each of many would be a series for each of them.
-inline constexpr std::size_t most_named_ranks = 8;
-
-inline void write_suspicions(metrics_writer& writer, const job_view& view) {
-  writer.family("elastic_worker_suspected", "gauge",
-                "Whether the rank seems to delay the others (1).");
-  std::size_t named = 0;
-  for (const viewed_worker& worker : view.workers()) {
-    if (!worker.is_suspected()) continue;
-    if (named++ == most_named_ranks) break;
-    writer.sample(
-        1, fmt::format(R"({{rank="{}",state="{}"}})", worker.rank, to_string(worker.suspicion)));
-  }
-}
-
-/// A sample only once a stall was found: 0 would say that a job which nobody diagnoses is well.
-inline void write_stall(metrics_writer& writer, const job_state& job) {
-  writer.family("elastic_stalled_ranks", "gauge", "Number of ranks that a diagnosed stall blames.");
-  if (!job.stall()) return;
-  const std::int64_t ranks = job.stall()->event.count.value_or(0);
-  writer.sample(job.is_stalled() ? static_cast<double>(ranks) : 0);
-}
-
-inline void write_workers(metrics_writer& writer, const job_view& view) {
-  writer.family("elastic_worker_exits", "counter",
-                "Total number of worker exits by exit code or signal.");
-  for (const auto& [code, count] : view.job().exits()) {
-    writer.sample(static_cast<double>(count), label("code", code));
-  }
-  write_suspicions(writer, view);
-  write_stall(writer, view.job());
-  const viewed_progress progress = view.progress();
-  if (!progress.slowest) return;
-  writer.family("elastic_progress_steps", "gauge",
-                "Last step of the worker that is furthest behind.");
-  writer.sample(static_cast<double>(progress.slowest->step));
-  std::int64_t last_us = 0;
-  for (const viewed_worker& worker : view.workers()) {
-    last_us = std::max(last_us, worker.progress_us);
-  }
-  writer.family("elastic_last_heartbeat_timestamp_seconds", "gauge",
-                "Unix timestamp of the last progress report of a worker.");
-  writer.sample(static_cast<double>(last_us) / 1e6);
-  const double median = progress.median_seconds;
-  if (median <= 0) return;
-  writer.family("elastic_step_duration_seconds", "gauge",
-                "Duration of a step, median of the workers.");
-  writer.sample(median);
-  std::vector<const viewed_worker*> slow;
-  for (const viewed_worker& worker : view.workers()) {
-    if (worker.step_seconds > median * straggler_ratio) slow.push_back(&worker);
-  }
-  std::sort(slow.begin(), slow.end(), [](auto* a, auto* b) {
-    return std::pair(-a->step_seconds, a->rank) < std::pair(-b->step_seconds, b->rank);
-  });
-  slow.resize(std::min(slow.size(), most_named_ranks));
-  writer.family("elastic_straggler_ratio", "gauge",
-                "Ratio of the step duration of a slow rank to the median.");
-  for (const viewed_worker* const worker : slow) {
-    writer.sample(worker->step_seconds / median, label("rank", fmt::format("{}", worker->rank)));
-  }
-}
-
-inline void write_stores(metrics_writer& writer, const viewed_stores& stores) {
-  writer.family("elastic_store_requests", "counter",
-                "Total number of requests to the stores of the node by operation.");
-  for (const auto& [operation, count] : stores.requests) {
-    writer.sample(static_cast<double>(count), label("op", operation));
-  }
-  writer.family("elastic_store_keys", "gauge", "Number of keys in the stores of the node.");
-  writer.sample(static_cast<double>(stores.keys));
-}
-
-ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept) {
-  return accept.find("application/openmetrics-text") != std::string_view::npos
-             ? metrics_format::openmetrics
-             : metrics_format::text;
-}
-
-ELASTIC_DECL std::string_view content_type(metrics_format format) {
-  return format == metrics_format::openmetrics
-             ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-             : "text/plain; version=0.0.4; charset=utf-8";
-}
-
-inline void write_view(metrics_writer& writer, const job_view& view, std::int64_t now_us,
-                       const std::optional<viewed_stores>& stores) {
-  write_state(writer, view.job());
-  write_whole_job(writer, view);
-  write_time(writer, view, now_us);
-  write_replacements(writer, view.job());
-  write_standbys(writer, view.job());
-  write_workers(writer, view);
-  if (stores) write_stores(writer, *stores);
-}
-
-ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
-                                      std::int64_t now_us,
-                                      const std::optional<viewed_stores>& stores) {
-  metrics_writer writer(format);
-  write_view(writer, view, now_us, stores);
-  return writer.take();
-}
-
-ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles, metrics_format format,
-                                      std::int64_t now_us) {
-  constexpr std::array<std::string_view, 6> states{"waiting",   "running", "stopping",
-                                                   "succeeded", "failed",  "stopped"};
-  metrics_writer writer(format);
-  for (const role_metrics& role : roles) {
-    writer.begin_role(role.name);
-    writer.family("elastic_role_state", "gauge",
-                  "Whether the role is in the given state (1) or not (0).");
-    for (const std::string_view state : states) {
-      writer.sample(role.state == state ? 1 : 0, label("state", state));
-    }
-    write_view(writer, *role.view, now_us, role.stores);
-  }
-  return writer.take();
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/status/detail/report_feed.hpp ----
-
-namespace elastic::detail {
-
-/// The changes that a node has yet to report to the one that shows the job, in
-/// pieces of at most `limits::node_report_bytes`.
-class report_feed {
- public:
-  /// Nothing was told yet.
-  ELASTIC_DECL void begin();
-
-  /// Takes a record of the node's journal, which may matter to the job.
-  ELASTIC_DECL void note(const journal_record& record);
-
-  /// The next piece, which counts as told; empty: there is nothing new.
-  /// @param has_progress  steps that workers have made are something new
-  ELASTIC_DECL std::string next(const job_view& view, bool has_progress);
-
- private:
-  /// The last report about a worker.
-  struct told_worker {
-    viewed_worker::condition state = viewed_worker::condition::waiting;
-    std::int64_t pid = 0;
-    std::int64_t step = -1;
-  };
-
-  ELASTIC_DECL bool is_new(std::size_t index, const viewed_worker& worker, bool has_progress) const;
-
-  bool begins_ = true;
-  std::int64_t round_ = -1;
-  std::string head_;
-  std::vector<told_worker> told_;
-  std::deque<journal_record> events_;
-  /// The number of events in the last second that matter to the job.
-  std::int64_t second_ = 0;
-  int noted_ = 0;
-};
+/// The view as a JSON object, which docs/observe.md describes. What workers said of themselves is
+/// cut, so that it is never longer than `limits::status_answer_bytes`.
+/// @param now_us  the time of day, in microseconds since 1970
+ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us);
+
+/// The view for people, in lines. Hostile text in it is escaped, so that a terminal can show it.
+ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us);
+
+/// The progress reports since a time, as {"time_us": …, "workers": [[rank, step, total, seconds
+/// of a step], …]}: short, since it is sent again and again.
+ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
+                                       std::int64_t now_us);
+
+/// The progress of the job, as an object of job_json; and in words, empty if nobody reported it.
+ELASTIC_DECL std::string progress_summary(const job_view& view);
+ELASTIC_DECL std::string progress_line(const job_view& view);
+
+/// Why the workers do not run; empty: they do.
+ELASTIC_DECL std::string why_not_ready(const job_view& view);
+
+/// The conditions of readiness, one line each.
+ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us);
+
+/// The last lines of a worker as JSON: {"rank": 3, "streams": [{"name": "stderr", "path": "…",
+/// "lines": ["…"]}]}. Bytes that are not text are replaced; lines are cut after
+/// `limits::shown_line_bytes`.
+ELASTIC_DECL std::string output_json(std::int64_t rank, const std::vector<output_tail>& tails);
 
 }  // namespace elastic::detail
 
@@ -49574,353 +48631,45 @@ class report_feed {
 namespace elastic {
 
 ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<time_source> time)
-    : time_(std::move(time)), feed_(std::make_unique<detail::report_feed>()) {
-  if (!time_) time_ = detail::new_shared<system_time>();
-}
+    : core_(detail::new_shared<detail::job_monitor_core>(std::move(time))) {}
+
+ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<detail::job_monitor_core>& core)
+    : core_(core) {}
 
 ELASTIC_DECL job_monitor::~job_monitor() = default;
 
-ELASTIC_DECL std::shared_ptr<const detail::job_view> job_monitor::view() const {
-  const std::lock_guard lock(mutex_);
-  if (!shown_) shown_ = detail::new_shared<const detail::job_view>(view_);
-  return shown_;
+ELASTIC_DECL std::string job_monitor::json() const {
+  return detail::job_json(*core_->view(), core_->now_us());
 }
 
-ELASTIC_DECL detail::job_view& job_monitor::change_view() {
-  shown_.reset();
-  return view_;
+ELASTIC_DECL std::string job_monitor::text() const {
+  return detail::job_text(*core_->view(), core_->now_us());
 }
 
-ELASTIC_DECL std::optional<detail::viewed_stores> job_monitor::stores() const {
-  const std::lock_guard lock(mutex_);
-  return stores_ ? stores_() : std::nullopt;
-}
-
-ELASTIC_DECL void job_monitor::measure_stores(
-    std::function<std::optional<detail::viewed_stores>()> ask) {
-  const std::lock_guard lock(mutex_);
-  stores_ = std::move(ask);
-}
-
-ELASTIC_DECL std::int64_t job_monitor::progress_us() const {
-  const std::lock_guard lock(mutex_);
-  return progress_us_;
-}
-
-ELASTIC_DECL std::int64_t job_monitor::now_us() const {
-  return std::chrono::duration_cast<std::chrono::microseconds>(time_->wall_now().time_since_epoch())
-      .count();
+ELASTIC_DECL std::string job_monitor::metrics() const {
+  return detail::metrics_text(*core_->view(), detail::metrics_format::text, core_->now_us(),
+                              core_->stores());
 }
 
 ELASTIC_DECL void job_monitor::on_change(std::function<void()> call) {
-  const std::lock_guard lock(mutex_);
-  on_change_ = std::move(call);
+  core_->on_change(std::move(call));
 }
-
-ELASTIC_DECL void job_monitor::take(const journal_record& record) {
-  const std::lock_guard lock(mutex_);
-  change_view().take(record);
-  if (wanted_ != detail::report_demand::nothing) feed_->note(record);
-  note_report();
-  if (on_change_) on_change_();
-}
-
-ELASTIC_DECL void job_monitor::progressed(const worker_progress& made) {
-  constexpr std::int64_t pause_us = 1'000'000;
-  const std::int64_t now = now_us();
-  const std::lock_guard lock(mutex_);
-  change_view().take(made, now);
-  progress_us_ = now;
-  // A clock that was set back is not a reason to be silent.
-  if (now >= called_us_ && now - called_us_ < pause_us) return;
-  called_us_ = now;
-  has_progress_ = true;
-  if (wanted_ == detail::report_demand::progress) note_report();
-  if (on_change_) on_change_();
-}
-
-ELASTIC_DECL std::int64_t job_monitor::changes() const {
-  const std::lock_guard lock(mutex_);
-  return changes_;
-}
-
-ELASTIC_DECL void job_monitor::note_change() {
-  ++changes_;
-  if (on_change_) on_change_();
-}
-
-// ---- this node for the one that serves ----------------------------------------------------------
-
-ELASTIC_DECL void job_monitor::demanded(detail::report_demand demand) {
-  const std::lock_guard lock(mutex_);
-  if (demand == detail::report_demand::nothing) {
-    *feed_ = detail::report_feed();
-    is_report_noted_ = false;
-    reports_to_itself_ = false;
-  }
-  wanted_ = demand;
-  has_progress_ = true;
-  change_view().shown_elsewhere(demand != detail::report_demand::nothing && !reports_to_itself_);
-  note_report();
-}
-
-ELASTIC_DECL void job_monitor::note_report() {
-  const bool is_wanted = wanted_ != detail::report_demand::nothing && !reports_to_itself_;
-  if (!is_wanted || !on_report_ || std::exchange(is_report_noted_, true)) return;
-  on_report_();
-}
-
-ELASTIC_DECL std::string job_monitor::next_report() {
-  const std::lock_guard lock(mutex_);
-  is_report_noted_ = false;
-  if (wanted_ == detail::report_demand::nothing || reports_to_itself_) return {};
-  const bool has_progress = wanted_ == detail::report_demand::progress && has_progress_;
-  std::string report = feed_->next(view_, has_progress);
-  if (report.empty()) has_progress_ = false;
-  return report;
-}
-
-ELASTIC_DECL void job_monitor::on_report(std::function<void()> call) {
-  const std::lock_guard lock(mutex_);
-  on_report_ = std::move(call);
-}
-
-// ---- the other nodes, if this one serves --------------------------------------------------------
 
 ELASTIC_DECL void job_monitor::show(std::weak_ptr<job_journal> journal) {
-  const std::lock_guard lock(mutex_);
-  is_shown_ = true;
-  journal_ = std::move(journal);
-  pass_demand();
+  core_->show(std::move(journal));
 }
 
-ELASTIC_DECL void job_monitor::begin_following() {
-  const std::lock_guard lock(mutex_);
-  ++followers_;
-  pass_demand();
-}
+ELASTIC_DECL void job_monitor::begin_following() { core_->begin_following(); }
 
-ELASTIC_DECL void job_monitor::end_following() {
-  const std::lock_guard lock(mutex_);
-  --followers_;
-  pass_demand();
-}
+ELASTIC_DECL void job_monitor::end_following() { core_->end_following(); }
 
-ELASTIC_DECL void job_monitor::look() {
-  const std::lock_guard lock(mutex_);
-  looked_us_ = now_us();
-  pass_demand();
-}
+ELASTIC_DECL void job_monitor::look() { core_->look(); }
 
-ELASTIC_DECL detail::report_demand job_monitor::demand_at(std::int64_t now_us) const {
-  constexpr std::int64_t attention_us = 5'000'000;
-  const bool was_looked_at = now_us >= looked_us_ && now_us - looked_us_ < attention_us;
-  if (followers_ > 0 || was_looked_at) return detail::report_demand::progress;
-  return is_shown_ ? detail::report_demand::changes : detail::report_demand::nothing;
-}
+ELASTIC_DECL void job_monitor::take(const journal_record& record) { core_->take(record); }
 
-ELASTIC_DECL detail::report_demand job_monitor::demand() const {
-  const std::lock_guard lock(mutex_);
-  return demand_at(now_us());
-}
-
-ELASTIC_DECL void job_monitor::pass_demand() {
-  const detail::report_demand demand = demand_at(now_us());
-  if (std::exchange(passed_demand_, demand) != demand && on_demand_) on_demand_();
-}
-
-ELASTIC_DECL void job_monitor::begin_serving(const void* server, std::function<void()> on_demand) {
-  const std::lock_guard lock(mutex_);
-  server_ = server;
-  on_demand_ = std::move(on_demand);
-  // The keys of a server are those of its own nodes.
-  if (!std::as_const(view_).whole().is_known()) return;
-  change_view().whole().forget();
-  note_change();
-}
-
-ELASTIC_DECL void job_monitor::end_serving(const void* server) {
-  const std::lock_guard lock(mutex_);
-  if (server_ != server) return;
-  server_ = nullptr;
-  on_demand_ = {};
-  change_view().whole().forget();
-  note_change();
-}
-
-ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view report) {
-  detail::node_report content;
-  try {
-    content = detail::parse_node_report(report);
-  } catch (const error&) {
-    // A report that cannot be read is of a release that we do not know.
-    return;
-  }
-  detail::job_news news;
-  std::shared_ptr<job_journal> journal;
-  {
-    const std::lock_guard lock(mutex_);
-    const std::int64_t now = now_us();
-    news = change_view().whole().take(node, content, view_.job().epoch(), now);
-    journal = journal_.lock();
-    if (news.is_own) {
-      reports_to_itself_ = true;
-      change_view().shown_elsewhere(false);
-    }
-    if (news.has_steps) progress_us_ = now;
-    // The viewer that looked once is gone.
-    pass_demand();
-    if (news.has_changed) ++changes_;
-    if (on_change_) on_change_();
-  }
-  if (!journal) return;
-  for (job_event& event : news.events) journal->record(std::move(event));
-}
-
-ELASTIC_DECL void job_monitor::listed(detail::job_roster roster) {
-  const std::lock_guard lock(mutex_);
-  change_view().whole().take(roster, now_us());
-  note_change();
-}
+ELASTIC_DECL void job_monitor::progressed(const worker_progress& made) { core_->progressed(made); }
 
 }  // namespace elastic
-
-#endif
-
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
-
-// ---- elastic/contract/detail/roles_document.ipp ----
-
-namespace elastic::detail {
-
-inline constexpr std::string_view roles_subject = "the list of roles";
-inline constexpr std::string_view places_subject = "a node's list of a role's workers";
-
-template <class Entry>
-std::string object_text(const Entry& entry) {
-  json_object object;
-  write_record(object, entry);
-  return object.text();
-}
-
-template <class Entry>
-std::string objects_text(const std::vector<Entry>& entries) {
-  std::string text;
-  for (const Entry& entry : entries) text += (text.empty() ? "" : ", ") + object_text(entry);
-  return "[" + text + "]";
-}
-
-inline void ports_row(record_rows& rows, decltype(job_roles::worker::ports)& ports) {
-  std::string text;
-  for (const auto& [name, port] : ports) {
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_string(name), port);
-  }
-  const auto* object = rows.json("ports", "{" + text + "}");
-  if (object == nullptr) return;
-  if (!object->is_object() || object->size() > limits::worker_ports) {
-    rows.refuse(fmt::format("has \"ports\" other than an object of at most {} numbers",
-                            limits::worker_ports));
-  }
-  for (const auto& [name, value] : object->items()) {
-    const auto number = value.is_number_integer() ? value.get<std::int64_t>() : 0;
-    if (number < 1 || number > 65535 || name.size() > limits::port_name_bytes) {
-      rows.refuse(
-          fmt::format("has a port {} that is not a number from 1 to 65535, or whose name has "
-                      "more than {} bytes",
-                      in_quotes(name), limits::port_name_bytes));
-    }
-    ports[name] = static_cast<std::uint16_t>(number);
-  }
-}
-
-inline void describe(job_roles::worker& worker, record_rows& rows) {
-  constexpr std::int64_t most = std::int64_t{limits::nodes} * limits::local_world_size;
-  rows.number("rank", worker.rank, 0, most - 1);
-  rows.number("local_rank", worker.local_rank, 0, limits::local_world_size - 1);
-  rows.text("node", worker.node, limits::host_name_bytes);
-  rows.text("address", worker.address, limits::host_name_bytes);
-  ports_row(rows, worker.ports);
-}
-
-inline std::vector<job_roles::worker> read_workers(std::string_view subject,
-                                                        const nlohmann::ordered_json& list) {
-  std::vector<job_roles::worker> workers;
-  workers.reserve(list.size());
-  for (const nlohmann::ordered_json& each : list) {
-    read_record(json_fields(subject, each), workers.emplace_back());
-  }
-  return workers;
-}
-
-inline void describe(job_roles::role& role, record_rows& rows) {
-  rows.text("state", role.state, limits::role_name_bytes);
-  rows.flag("ready", role.is_ready);
-  rows.number("epoch", role.epoch);
-  constexpr std::size_t most = std::size_t{limits::nodes} * limits::local_world_size;
-  const auto* list = rows.list("workers", objects_text(role.workers), most);
-  if (list != nullptr) role.workers = read_workers(roles_subject, *list);
-}
-
-inline void describe(job_roles& document, record_rows& rows) {
-  rows.number("revision", document.revision, 0, std::numeric_limits<std::int64_t>::max());
-  std::string text;
-  for (const job_roles::role& role : document.roles) {
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_string(role.name),
-                        object_text(role));
-  }
-  const auto* object = rows.json("roles", "{" + text + "}");
-  if (object == nullptr) return;
-  if (!object->is_object() || object->size() > limits::roles) {
-    rows.refuse(
-        fmt::format("has \"roles\" other than an object of at most {} roles", limits::roles));
-  }
-  for (const auto& [name, value] : object->items()) {
-    if (name.empty() || name.size() > limits::role_name_bytes) {
-      rows.refuse(fmt::format("has a role whose name has {} bytes; 1 to {} are allowed",
-                              name.size(), limits::role_name_bytes));
-    }
-    job_roles::role& role = document.roles.emplace_back();
-    role.name = name;
-    read_record(json_fields(roles_subject, value), role);
-  }
-}
-
-ELASTIC_DECL std::string roles_text(const job_roles& document) {
-  return object_text(document) + '\n';
-}
-
-ELASTIC_DECL job_roles parse_roles(std::string_view text) {
-  job_roles document;
-  read_record(json_fields(roles_subject, text, limits::roles_file_bytes), document);
-  return document;
-}
-
-/// A list of workers as a message.
-struct told_workers {
-  std::vector<job_roles::worker> workers;
-};
-
-inline void describe(told_workers& told, record_rows& rows) {
-  const auto* list =
-      rows.list("workers", objects_text(told.workers), std::size_t{limits::local_world_size});
-  if (list != nullptr) told.workers = read_workers(places_subject, *list);
-}
-
-ELASTIC_DECL std::string workers_text(const std::vector<job_roles::worker>& workers) {
-  return object_text(told_workers{workers});
-}
-
-ELASTIC_DECL std::vector<job_roles::worker> parse_workers(std::string_view text) {
-  told_workers told;
-  read_record(json_fields(places_subject, text, limits::role_places_bytes), told);
-  return told.workers;
-}
-
-}  // namespace elastic::detail
-
-#endif
-
-#if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
 // ---- elastic/status/impl/roles_monitor.ipp ----
 
@@ -49938,17 +48687,16 @@ struct roles_monitor::change_count {
   }
 };
 
-ELASTIC_DECL roles_monitor::roles_monitor(detail::viewed_roles begin,
-                                          std::shared_ptr<time_source> time)
+ELASTIC_DECL roles_monitor::roles_monitor(snapshot begin, std::shared_ptr<time_source> time)
     : count_(std::make_shared<change_count>()) {
-  for (const detail::viewed_roles::role& role : begin.roles) {
+  for (const snapshot::role& role : begin.roles) {
     part& made = parts_.emplace_back();
     made.name = role.shown.name;
     made.monitor = detail::new_shared<job_monitor>(time);
     made.tails = detail::new_shared<detail::output_tails>();
     made.monitor->on_change([count = count_] { count->note(); });
   }
-  view_ = detail::new_shared<const detail::viewed_roles>(std::move(begin));
+  view_ = detail::new_shared<const snapshot>(std::move(begin));
 }
 
 ELASTIC_DECL roles_monitor::~roles_monitor() = default;
@@ -49973,13 +48721,13 @@ ELASTIC_DECL void roles_monitor::begin(std::size_t role, std::shared_ptr<job_jou
   parts_[role].journal = std::move(journal);
 }
 
-ELASTIC_DECL std::shared_ptr<const detail::viewed_roles> roles_monitor::view() const {
+ELASTIC_DECL std::shared_ptr<const roles_monitor::snapshot> roles_monitor::view() const {
   const std::lock_guard lock(mutex_);
   return view_;
 }
 
-ELASTIC_DECL void roles_monitor::change(detail::viewed_roles now) {
-  auto fresh = detail::new_shared<const detail::viewed_roles>(std::move(now));
+ELASTIC_DECL void roles_monitor::change(snapshot now) {
+  auto fresh = detail::new_shared<const snapshot>(std::move(now));
   {
     const std::lock_guard lock(mutex_);
     view_ = std::move(fresh);
@@ -50056,78 +48804,42 @@ ELASTIC_DECL std::string to_text(const status_address& address) {
 
 #endif
 
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 2 || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/net/detail/stream_listener.hpp ----
-
-// Opt-in: for servers of the library.
+// ---- elastic/net/detail/socket_stream.hpp ----
 
 namespace elastic::detail {
 
-/// An accepted connection.
-struct accepted_stream {
-  std::unique_ptr<byte_stream> stream;
-  /// The user of the process at the other end of a Unix socket, at the time of its connection;
-  /// empty for TCP.
-  std::optional<std::uint32_t> user = {};
-};
+/// Opens the socket anew, and connects it.
+/// @param patience  the longest wait for an answer
+/// Result: why that failed; `timed_out` after the wait.
+/// Cancellation: all types; the result is `operation_aborted` then.
+ELASTIC_DECL task<asio_error_code> connect_one(asio::ip::tcp::socket& socket,
+                                               asio::ip::tcp::endpoint end,
+                                               duration patience = duration::max());
 
-/// Accepts connections at a TCP port, or at a Unix socket in the file system.
+/// Connects to a port of a host, at the first address that accepts.
 ///
-/// Thread-safety: one strand at a time, that of the executor.
-class stream_listener {
+/// Errors: `errc::connection_failed`, naming each address that was tried and its error, or the name
+/// that cannot be resolved.
+/// Cancellation: all types.
+ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint server);
+
+/// A connection over TCP or a Unix socket, without encryption.
+class ELASTIC_EXPORT socket_stream final : public byte_stream {
  public:
-  /// Listens at an IP address of this host; port 0: the system picks one.
-  /// Errors: `errc::address_in_use`; `errc::invalid_argument` if the address is not an IP address,
-  /// is not one of this host, or may not be used.
-  ELASTIC_DECL static stream_listener at_address(asio::any_io_executor executor,
-                                                 const endpoint& address);
+  explicit socket_stream(asio::generic::stream_protocol::socket connected)
+      : socket_(std::move(connected)) {}
 
-  /// Listens at a Unix socket that only this user can connect to (mode 0600). Replaces a socket at
-  /// which nobody listens because its agent was killed.
-  /// Errors: `errc::address_in_use` if the path exists; `errc::invalid_argument` if it is too long,
-  /// or cannot be created.
-  ELASTIC_DECL static stream_listener at_path(asio::any_io_executor executor,
-                                              const std::string& path);
-
-  stream_listener(stream_listener&&) = default;
-  stream_listener& operator=(stream_listener&&) = delete;
-  ELASTIC_DECL ~stream_listener();
-
-  /// The port on which it listens; 0: a Unix socket.
-  std::uint16_t port() const { return port_; }
-
-  /// The next connection.
-  ///
-  /// Errors: `errc::connection_failed` if the system has no resources for it, or after `close`.
-  /// Cancellation: all types.
-  ELASTIC_DECL task<accepted_stream> accept();
-
-  /// Stops listening, and removes the path if it still belongs to this socket.
-  ELASTIC_DECL void close();
+  ELASTIC_DECL task<std::size_t> read_some(asio::mutable_buffer buffer) override;
+  ELASTIC_DECL task<void> write(std::string bytes) override;
+  ELASTIC_DECL void close() override;
 
  private:
-  ELASTIC_DECL stream_listener(asio::any_io_executor executor, int fd, int family);
+  ELASTIC_DECL void throw_if(asio_error_code failure) const;
 
-  asio::posix::stream_descriptor listening_;
-  int family_;
-  std::uint16_t port_ = 0;
-  std::string path_;
-  /// The device and number of the socket's file.
-  std::pair<dev_t, ino_t> file_{};
+  asio::generic::stream_protocol::socket socket_;
 };
-
-/// Whether a client trusts the user who listens at a Unix socket. It trusts its own user and root;
-/// root also trusts the owner of the folder if nobody else can put a socket there.
-/// @param server  the user who listens
-/// @param client  the user who connects
-ELASTIC_DECL bool is_trusted_server(std::uint32_t server, std::uint32_t client,
-                                    const std::string& path);
-
-/// Connects to a Unix socket in the file system.
-/// Errors: `errc::connection_failed`, naming the path; `errc::invalid_argument` if it is too long,
-/// or another user listens there (`is_trusted_server`).
-ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path);
 
 }  // namespace elastic::detail
 
@@ -50141,8 +48853,8 @@ namespace elastic::detail {
 
 /// Which clients may ask a status server.
 struct status_gate {
-  /// The names that "Host" may have besides IP addresses and "localhost", in lower case. A page of
-  /// another host's name, which leads here, must not read what is here.
+  /// The names that "Host" may have besides IP addresses and "localhost", in lower case. Another
+  /// site may let its name lead to this host; its pages must not read the answers.
   std::vector<std::string> hosts = {};
   /// Whether "Host" is looked at: not over a Unix socket, which no page reaches.
   bool checks_host = true;
@@ -50162,14 +48874,14 @@ enum class admission {
   granted_by_query,
   /// It names a host that this is not.
   wrong_host,
-  /// A page of another site asks, and it is not that somebody follows its link to the page.
+  /// A page of another site sends it, and not because a user follows a link to the status page.
   cross_site,
   token_needed,
 };
 
 ELASTIC_DECL admission admission_of(const http_head& request, const status_gate& gate);
 
-/// Takes the same time wherever two texts of a length differ.
+/// Compares two texts. If they are equally long, the time does not depend on where they differ.
 ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right);
 
 /// The value of a parameter of a query, as it was sent; empty if there is none.
@@ -50219,7 +48931,7 @@ struct roles_source {
     status_source source;
   };
 
-  std::function<std::shared_ptr<const viewed_roles>()> view;
+  std::function<std::shared_ptr<const roles_monitor::snapshot>()> view;
   /// The sources of the roles, in the order of the view.
   std::vector<entry> roles;
 };
@@ -50234,8 +48946,8 @@ struct role_path {
 /// None: it is not a path of a role. Escapes stay as they are, since no name of a role needs one.
 ELASTIC_DECL std::optional<role_path> role_path_of(std::string_view path);
 
-/// The answer to a request about a job of several roles, without I/O. Each role has the paths of a
-/// job without roles below its own path.
+/// The answer to a request about a job of several roles, without I/O. Each role has the same paths
+/// as a job without roles, below "/roles/NAME".
 ELASTIC_DECL status_answer answer_of(const http_head& request, const status_gate& gate,
                                      const roles_source& source, std::int64_t now_us);
 
@@ -50286,8 +48998,8 @@ struct command_peer {
 /// Whether a path is that of commands, known or not.
 ELASTIC_DECL bool is_command_path(std::string_view path);
 
-/// Reads a command, without I/O. Result: the command, or the answer that says why it is none, or
-/// not for this client.
+/// Reads a command, without I/O. Result: the command, or an answer that says why the request has no
+/// valid command or why this client may not send it.
 /// @param body  empty, or one JSON object: "reason" (text), and of a checkpoint "within" (seconds)
 ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_head& request,
                                                                    std::string_view body,
@@ -50296,40 +49008,6 @@ ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_he
 /// The outcome: as JSON, or as text for clients that want text.
 ELASTIC_DECL status_answer command_answer(const http_head& request,
                                           const job_command::outcome& outcome);
-
-}  // namespace elastic::detail
-
-// ---- elastic/status/detail/job_document.hpp ----
-
-namespace elastic::detail {
-
-/// The view as a JSON object, which docs/observe.md describes. What workers said of themselves is
-/// cut, so that it is never longer than `limits::status_answer_bytes`.
-/// @param now_us  the time of day, in microseconds since 1970
-ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us);
-
-/// The view for people, in lines; what is hostile in it may be shown on a terminal.
-ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us);
-
-/// The progress reports since a time, as {"time_us": …, "workers": [[rank, step, total, seconds
-/// of a step], …]}: short, since it is sent again and again.
-ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
-                                       std::int64_t now_us);
-
-/// The progress of the job, as an object of job_json; and in words, empty if nobody reported it.
-ELASTIC_DECL std::string progress_summary(const job_view& view);
-ELASTIC_DECL std::string progress_line(const job_view& view);
-
-/// Why the workers do not run; empty: they do.
-ELASTIC_DECL std::string why_not_ready(const job_view& view);
-
-/// The conditions of readiness, one line each.
-ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us);
-
-/// The last lines of a worker as JSON: {"rank": 3, "streams": [{"name": "stderr", "path": "…",
-/// "lines": ["…"]}]}. Bytes that are not text are replaced; lines are cut after
-/// `limits::shown_line_bytes`.
-ELASTIC_DECL std::string output_json(std::int64_t rank, const std::vector<output_tail>& tails);
 
 }  // namespace elastic::detail
 
@@ -50343,14 +49021,16 @@ using role_views = std::vector<std::shared_ptr<const job_view>>;
 /// A job of several roles as a JSON object, which docs/observe.md describes. Workers are left out
 /// where it would be longer than `limits::status_answer_bytes`.
 /// @param now_us  the time of day, in microseconds since 1970
-ELASTIC_DECL std::string overview_json(const viewed_roles& roles, const role_views& views,
-                                       std::int64_t now_us);
+ELASTIC_DECL std::string overview_json(const roles_monitor::snapshot& roles,
+                                       const role_views& views, std::int64_t now_us);
 
 /// The same for people, in lines; what is hostile in it may be shown on a terminal.
-ELASTIC_DECL std::string overview_text(const viewed_roles& roles, const role_views& views);
+ELASTIC_DECL std::string overview_text(const roles_monitor::snapshot& roles,
+                                       const role_views& views);
 
 /// Why the workers of the roles that have started do not run; empty: they do.
-ELASTIC_DECL std::string why_not_ready(const viewed_roles& roles, const role_views& views);
+ELASTIC_DECL std::string why_not_ready(const roles_monitor::snapshot& roles,
+                                       const role_views& views);
 
 }  // namespace elastic::detail
 
@@ -50422,7 +49102,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     });
     if (options_.monitor) options_.monitor->show(options_.journal);
     asio::post(strand_, [self] {
-      if (!self->is_stopping_) self->tasks_.spawn(accept_all(self));
+      if (!self->is_stopping_) self->tasks_.spawn(self->accept_clients());
     });
   }
 
@@ -50436,7 +49116,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     on_change({});
     listener_.close();
     changed_.set();
-    for (const auto& entry : clients_) entry->stream->close();
+    for (const auto& entry : clients_) entry->stream.close();
   }
 
   static task<void> stop(std::shared_ptr<status_server_core> self) {
@@ -50445,7 +49125,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     self->listener_.close();
     self->changed_.set();
     for (const auto& entry : self->clients_) {
-      if (!entry->is_busy()) entry->stream->close();
+      if (!entry->is_busy()) entry->stream.close();
     }
     try {
       if (!self->clients_.empty()) {
@@ -50470,16 +49150,20 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
  private:
   /// The sources of the view of one agent: that of the job, or of one of its roles.
   struct shown_job {
-    std::shared_ptr<job_monitor> monitor;
+    std::shared_ptr<job_monitor_core> monitor;
     /// Null: nothing records yet.
     std::function<std::shared_ptr<job_journal>()> journal;
     std::shared_ptr<output_tails> tails;
   };
 
   struct client {
-    std::unique_ptr<byte_stream> stream;
+    explicit client(accepted_connection accepted) : stream(std::move(accepted.socket)) {
+      if (accepted.peer) user = accepted.peer->uid;
+    }
+
+    socket_stream stream;
     /// See command_peer.
-    std::optional<std::uint32_t> user = {};
+    std::optional<std::uint32_t> user;
     bool follows_events = false;
     /// It waits for what comes of a command.
     bool awaits_command = false;
@@ -50497,14 +49181,15 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   void add_shown_jobs() {
     if (!options_.roles) {
-      jobs_.push_back({options_.monitor, [journal = options_.journal] { return journal; },
+      jobs_.push_back({internals::core_of(*options_.monitor),
+                       [journal = options_.journal] { return journal; },
                        internals::of(options_).tails});
       return;
     }
     for (std::size_t role = 0; role < options_.roles->size(); ++role) {
-      jobs_.push_back({options_.roles->monitor(role),
+      jobs_.push_back({internals::core_of(*options_.roles->monitor(role)),
                        [roles = options_.roles, role] { return roles->journal(role); },
-                       options_.roles->tails(role)});
+                       internals::tails_of(*options_.roles, role)});
     }
   }
 
@@ -50539,44 +49224,30 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   // ---- clients ----------------------------------------------------------------------------------
 
-  static task<void> accept_all(self_pointer self) {
-    while (!self->is_stopping_) {
-      bool is_admitted = false;
-      std::string problem;
-      try {
-        accepted_stream accepted = co_await self->listener_.accept();
-        if (self->is_stopping_) co_return;
-        self->admit(std::move(accepted));
-        is_admitted = true;
-      } catch (const std::exception& failure) {
-        pass_cancellation();
-        problem = failure.what();
-      }
-      if (self->is_stopping_) co_return;
-      if (is_admitted) {
-        // The job gets its turn after each of a crowd.
-        co_await asio::post(self->strand_, asio::use_awaitable);
-      } else {
-        self->options_.log.debug("status: {}", problem);
-        time_source& time = *self->options_.time;
-        co_await time.sleep_until(time.now() + limits::status_pause);
-      }
-    }
+  task<void> accept_clients() {
+    accept_terms terms;
+    terms.time = options_.time;
+    terms.pause = limits::status_pause;
+    terms.report = [log = options_.log](const std::string& problem) {
+      log.debug("status: no connection can be accepted: {}", problem);
+    };
+    return accept_all(listener_, std::move(terms),
+                      [self = shared_from_this()](accepted_connection accepted) {
+                        if (!self->is_stopping_) self->admit(std::move(accepted));
+                      });
   }
 
-  /// A client that asks takes the place of one that has kept silent, the longest first.
-  void admit(accepted_stream accepted) {
+  /// Admits a client. If there is no room, it takes the place of the oldest idle client, if any.
+  void admit(accepted_connection accepted) {
     if (clients_.size() >= limits::status_connections) {
       const auto silent = std::find_if(clients_.begin(), clients_.end(),
                                        [](const auto& entry) { return !entry->is_busy(); });
       if (silent == clients_.end()) return;
-      (*silent)->stream->close();
+      (*silent)->stream.close();
       clients_.erase(silent);
     }
     gone_.reset();
-    const auto made = new_shared<client>();
-    made->stream = std::move(accepted.stream);
-    made->user = accepted.user;
+    const auto made = new_shared<client>(std::move(accepted));
     clients_.push_back(made);
     connected_ = clients_.size();
     tasks_.spawn(serve_to_end(shared_from_this(), made));
@@ -50593,7 +49264,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       self_pointer core;
       client_pointer gone;
       ~forgetting() {
-        gone->stream->close();
+        gone->stream.close();
         core->forget(gone);
       }
     } guard{self, served};
@@ -50627,7 +49298,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     for (;;) {
       received.erase(0, parser.feed(received));
       if (parser.current() != http_parser::state::incomplete) co_return;
-      const std::size_t size = co_await served->stream->read_some(asio::buffer(piece));
+      const std::size_t size = co_await served->stream.read_some(asio::buffer(piece));
       if (size == 0) co_return;
       received.append(piece.data(), size);
     }
@@ -50680,13 +49351,13 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return of_role ? of_role->rest : path;
   }
 
-  static status_source source_of(const std::shared_ptr<job_monitor>& monitor) {
+  static status_source source_of(const std::shared_ptr<job_monitor_core>& monitor) {
     return {[monitor] { return monitor->view(); }, [monitor] { return monitor->stores(); }};
   }
 
   status_answer answer_request(const http_head& request) const {
     const std::int64_t now_us = jobs_.front().monitor->now_us();
-    if (!options_.roles) return answer_of(request, gate_, source_of(options_.monitor), now_us);
+    if (!options_.roles) return answer_of(request, gate_, source_of(jobs_.front().monitor), now_us);
     roles_source source;
     source.view = [roles = options_.roles] { return roles->view(); };
     for (std::size_t role = 0; role < options_.roles->size(); ++role) {
@@ -50768,7 +49439,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   static task<void> watch_hang_up(client_pointer served, std::string& received) {
     std::array<char, 4096> piece;
     while (received.size() <= limits::http_request_head_bytes) {
-      const std::size_t size = co_await served->stream->read_some(asio::buffer(piece));
+      const std::size_t size = co_await served->stream.read_some(asio::buffer(piece));
       if (size == 0) co_return;
       received.append(piece.data(), size);
     }
@@ -50817,7 +49488,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   /// A client that does not read in time is disconnected.
   static task<void> send(self_pointer self, client_pointer client, std::string text) {
     time_source& time = *self->options_.time;
-    task<void> writing = client->stream->write(std::move(text));
+    task<void> writing = client->stream.write(std::move(text));
     const time_point deadline = time.now() + limits::status_request;
     const bool is_in_time = co_await with_deadline(time, deadline, std::move(writing));
     if (!is_in_time) throw error(errc::connection_failed, "it does not read");
@@ -50846,10 +49517,10 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     std::vector<const shown_job*> jobs_;
   };
 
-  /// A viewer that sends more than nothing has not understood what this is.
+  /// Returns when the viewer hangs up or sends anything, which no viewer of this stream should do.
   static task<void> watch_end(client_pointer watched) {
     std::array<char, 64> piece;
-    co_await watched->stream->read_some(asio::buffer(piece));
+    co_await watched->stream.read_some(asio::buffer(piece));
   }
 
   static std::string new_events(const shown_job& job, event_cursor& cursor) {
@@ -50873,7 +49544,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     constexpr std::chrono::seconds tick(1);
     constexpr std::chrono::milliseconds short_tick(200);
     time_source& time = *self->options_.time;
-    job_monitor& monitor = *job.monitor;
+    job_monitor_core& monitor = *job.monitor;
     time_point heartbeat = time.now() + limits::status_heartbeat;
     time_point next_tick = time.now();
     time_point look_again = time_point::max();
@@ -50912,7 +49583,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
         continue;
       }
       if (self->is_stopping_) {
-        // A request of the viewer's for the last state may come too late.
+        // Sends the last state unasked, because a request for it may come too late.
         const std::string last = job_json(*monitor.view(), monitor.now_us());
         co_await send(self, client, last_event_text(last));
         co_return;
@@ -52047,6 +50718,448 @@ ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
 
 #endif
 
+#if defined(ELASTIC_WITH_VAULT) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
+
+// ---- elastic/vault/detail/vault_generation.hpp ----
+
+namespace elastic::detail {
+
+/// The commits of all ranks that belong together: the same call of commit in the same epoch.
+/// Without the epoch, steps that are repeated after a restore would mix with the older ones.
+struct vault_generation {
+  /// Counts the starts and restarts of the workers, from 1.
+  std::int64_t epoch = 0;
+  /// Counts the calls of commit in the epoch, also the skipped ones, from 1.
+  std::int64_t number = 0;
+
+  friend auto operator<=>(const vault_generation&, const vault_generation&) = default;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/vault/detail/vault_message.hpp ----
+
+namespace elastic::detail {
+
+/// The messages of a worker to the vault of its agent. Each is a packet with a JSON object.
+namespace vault_requests {
+
+/// A commit begins: answered by `write` with the file of a slot, or by `skipped`. It counts as a
+/// commit of this worker, whatever becomes of it.
+struct begin {
+  /// Of the whole slot: header, data, manifest.
+  std::uint64_t bytes = 0;
+};
+
+/// The slot of the last `begin` has a valid header. No answer.
+struct committed {
+  int slot = 0;
+};
+
+/// The worker skips a commit by itself, which counts as well. No answer.
+struct skip {
+  std::string reason;
+};
+
+/// Answered by `found` with a file for reading, or by `nothing`.
+struct find {
+  /// The rank whose commit is wanted; empty: that of this worker.
+  std::optional<std::int64_t> rank = {};
+};
+
+/// The generation that was found has been read, in so many seconds. No answer.
+struct restored {
+  double seconds = 0;
+};
+
+/// The generation that was found is not what its checksums say. Answered by `nothing`: a worker
+/// that ends before the agent knows would restore the same one again.
+struct damaged {
+  std::string reason;
+};
+
+}  // namespace vault_requests
+
+using vault_request =
+    std::variant<vault_requests::begin, vault_requests::committed, vault_requests::skip,
+                 vault_requests::find, vault_requests::restored, vault_requests::damaged>;
+
+/// Errors: `errc::protocol_violation`, naming the mistake.
+ELASTIC_DECL vault_request parse_vault_request(std::string_view packet);
+
+/// An answer, and the file that comes with it.
+struct vault_answer {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  vault_answer() = default;
+  explicit vault_answer(std::string text) : packet(std::move(text)) {}
+
+  /// Empty: none.
+  std::string packet;
+  /// Borrowed, unless `owned` has it; -1: none.
+  int file = -1;
+  unique_fd owned;
+};
+
+/// The answers of the vault as packets.
+ELASTIC_DECL std::string write_packet(std::size_t slot, std::uint64_t bytes,
+                                      const vault_generation& id, int rank, int world_size);
+ELASTIC_DECL std::string skipped_packet(std::string_view reason);
+ELASTIC_DECL std::string found_packet(const vault_generation& id, std::int64_t step);
+ELASTIC_DECL std::string nothing_packet();
+ELASTIC_DECL std::string refused_packet(std::string_view reason);
+
+}  // namespace elastic::detail
+
+// ---- elastic/vault/detail/vault_channel.hpp ----
+
+namespace elastic::detail {
+
+/// The vault's end of the connections of this node's workers: a Unix socket of packets, with which
+/// files are passed. The kernel names the sender of each packet, so that a process which a worker
+/// has forked, and which has its connection, is not taken for the worker.
+///
+/// Whatever a worker sends, it can neither block nor crash the agent: a connection that violates
+/// the protocol, or does not read its answers, is closed.
+/// Thread-safety: one strand at a time, the one it was given.
+class vault_channel {
+ public:
+  struct options {
+    /// The local rank of a worker that runs, by its pid.
+    std::function<std::optional<int>(pid_t)> owner;
+    /// Carries out a request. Result: the answer, if there is one.
+    std::function<task<vault_answer>(int local_rank, vault_request)> carry_out;
+    logger log;
+    std::shared_ptr<time_source> time;
+    /// The connections that may be open at a time.
+    std::size_t most_connections = 1;
+  };
+
+  /// Opens the socket; connections wait until `serve` is called.
+  /// Errors: `errc::start_failed`.
+  ELASTIC_DECL vault_channel(asio::any_io_executor strand, options settings);
+  vault_channel(const vault_channel&) = delete;
+  vault_channel& operator=(const vault_channel&) = delete;
+
+  /// "@elastic-vault-…".
+  const std::string& address() const { return address_; }
+
+  /// Serves workers, and closes their connections at its end.
+  /// Cancellation: all types; nothing else ends it.
+  ELASTIC_DECL task<void> serve() &;
+
+ private:
+  struct packet {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    packet() = default;
+    std::string text;
+    pid_t sender = 0;
+  };
+  enum class reading { got, nothing, ended };
+
+  ELASTIC_DECL task<void> accept_all(task_group& connections);
+  ELASTIC_DECL task<void> attend(asio::posix::stream_descriptor peer);
+  ELASTIC_DECL reading read(int peer, packet& next);
+  ELASTIC_DECL task<bool> take(int peer, packet next);
+  ELASTIC_DECL bool send(int peer, const vault_answer& answer);
+  ELASTIC_DECL void complain(const std::string& problem);
+
+  asio::any_io_executor strand_;
+  options options_;
+  std::string address_;
+  asio::posix::stream_descriptor listener_;
+  int complaints_ = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/vault/detail/vault_header.hpp ----
+
+namespace elastic::detail {
+
+/// The header of a slot that holds a whole commit. In the file it is followed by the data and the
+/// manifest, which has a checksum of each buffer. All numbers are little-endian:
+///
+///     0  magic, 8 bytes   24  epoch        48  rank, 4 bytes         64  bytes of the manifest
+///     8  version          32  generation   52  world size, 4 bytes   72  CRC-32 of the manifest
+///     16 state            40  step         56  bytes of the data     4092  CRC-32 of the header
+///
+/// The rest is zero, and kept for later versions.
+struct vault_header {
+  vault_generation id;
+  std::int64_t step = 0;
+  int rank = 0;
+  int world_size = 1;
+  std::uint64_t data_bytes = 0;
+  std::uint64_t manifest_bytes = 0;
+  std::uint32_t manifest_check = 0;
+
+  friend bool operator==(const vault_header&, const vault_header&) = default;
+};
+
+/// Reads a header, which may be anything.
+/// @param file_bytes  the size of the slot
+/// Result: empty if it is not that of a whole commit.
+ELASTIC_DECL std::optional<vault_header> parse_vault_header(std::string_view bytes,
+                                                            std::uint64_t file_bytes);
+
+/// The `limits::vault_header_bytes` of a header.
+ELASTIC_DECL std::string bytes_of(const vault_header& header);
+
+/// CRC-32 as in zlib.
+ELASTIC_DECL std::uint32_t crc32(std::string_view bytes);
+
+}  // namespace elastic::detail
+
+// ---- elastic/vault/detail/vault_step.hpp ----
+
+namespace elastic::detail {
+
+/// A commit of one rank in the vault.
+struct vault_commit {
+  int rank = 0;
+  int world_size = 1;
+  vault_generation id;
+};
+
+/// The content of the vault before workers start.
+struct vault_view {
+  /// The workers that are about to start.
+  int world_size = 1;
+  std::vector<vault_commit> commits = {};
+  /// Generations that a worker has found damaged.
+  std::vector<vault_generation> damaged = {};
+  /// The generation that was restored last, and how often without a later one since; 0: not yet.
+  vault_generation restored = {};
+  int restores = 0;
+};
+
+/// What happens to the content.
+struct vault_step {
+  /// The generation that the workers restore; empty: none.
+  std::optional<vault_generation> restore = {};
+  /// A complete generation that is not restored although it is newer, and why.
+  struct dropped {
+    vault_generation id;
+    std::string reason;
+  };
+  std::vector<dropped> given_up = {};
+};
+
+/// Chooses the newest generation that every rank of the world has committed, and that is neither
+/// damaged nor was restored `limits::vault_restores` times without a later one. Whatever is newer
+/// than the result is useless.
+ELASTIC_DECL vault_step next_vault_step(const vault_view& view);
+
+/// The two slots of a worker before it commits.
+struct vault_slot_view {
+  struct slot {
+    /// 0: not allocated.
+    std::uint64_t bytes = 0;
+    /// Empty: no whole commit.
+    std::optional<vault_generation> id = {};
+    /// It is not complete, and ranks that lack it can still commit it.
+    bool is_pending = false;
+  };
+  std::array<slot, 2> slots = {};
+  /// The bytes of the commit.
+  std::uint64_t needed = 0;
+  /// The newest generation that is complete.
+  std::optional<vault_generation> complete = {};
+  /// The bytes of the slots of all workers of the node, and their limit.
+  std::uint64_t used = 0;
+  std::uint64_t limit = 0;
+};
+
+/// The slot for a commit, or the reason why there is none.
+struct vault_slot_choice {
+  std::size_t slot = 0;
+  /// The slot is too small, and another takes its place.
+  bool is_new = false;
+  /// Not empty: the commit is skipped.
+  std::string refusal = {};
+};
+
+/// Chooses the slot that a commit overwrites. It spares the complete generation, which the next
+/// restart needs, and one that may be complete soon: a rank ahead of the others would else never
+/// have one in common with them. A generation that a rank has skipped can never be complete; if it
+/// were spared, too, no commit would be possible any more. The limit must have room for two slots
+/// of the size.
+ELASTIC_DECL vault_slot_choice next_vault_slot(const vault_slot_view& view);
+
+/// "1.5 GiB".
+ELASTIC_DECL std::string memory_text(std::uint64_t bytes);
+
+}  // namespace elastic::detail
+
+// ---- elastic/vault/detail/vault_memory.hpp ----
+
+namespace elastic::detail {
+
+/// The slots of the workers of a node: two files in memory for each, which workers map and can
+/// neither shrink nor extend. They are freed with this object and the workers that have them open.
+///
+/// Thread-safety: one strand at a time.
+class vault_memory {
+ public:
+  /// A slot for a commit.
+  struct place {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    place() = default;
+
+    std::size_t slot = 0;
+    /// Borrowed.
+    int file = -1;
+    std::uint64_t bytes = 0;
+    /// Not empty: there is none, for this reason.
+    std::string refusal = {};
+  };
+
+  ELASTIC_DECL vault_memory(asio::any_io_executor strand, std::uint64_t limit, int workers);
+  vault_memory(const vault_memory&) = delete;
+  vault_memory& operator=(const vault_memory&) = delete;
+
+  /// Finds a slot for a commit of `bytes` in all, and erases what it holds. Allocates the memory if
+  /// there is none, a piece at a time, so that the strand does other work meanwhile.
+  ///
+  /// Cancellation: all types; the slot is then empty.
+  /// @param complete    the newest generation that all ranks have
+  /// @param is_pending  whether ranks that lack a later generation can still commit it
+  ELASTIC_DECL task<place> open(int local_rank, std::uint64_t bytes,
+                                std::optional<vault_generation> complete,
+                                std::function<bool(vault_generation)> is_pending) &;
+
+  /// The whole commit in a slot, which a worker may have published or damaged meanwhile.
+  ELASTIC_DECL std::optional<vault_header> read(int local_rank, std::size_t index) const;
+
+  /// The header of a generation; empty: the worker has none, or it is not whole.
+  ELASTIC_DECL std::optional<vault_header> find(int local_rank, vault_generation id) const;
+
+  /// The file of a generation for reading alone. Invalid if there is none.
+  ELASTIC_DECL unique_fd reader(int local_rank, vault_generation id) const;
+
+  /// All whole commits.
+  ELASTIC_DECL std::vector<vault_commit> commits() const;
+
+  /// Erases the generations after `last`; empty: all of them.
+  ELASTIC_DECL void keep_until(std::optional<vault_generation> last);
+
+  /// Frees all slots.
+  ELASTIC_DECL void clear();
+
+  /// The memory of all slots.
+  ELASTIC_DECL std::uint64_t used() const;
+
+ private:
+  struct slot {
+    unique_fd file;
+    std::uint64_t bytes = 0;
+  };
+  struct worker {
+    std::array<slot, 2> slots;
+    /// A commit waits for its memory.
+    bool is_opening = false;
+  };
+
+  ELASTIC_DECL vault_slot_view view_of(int local_rank) const;
+  ELASTIC_DECL static void erase(const slot& chosen);
+  ELASTIC_DECL std::string create(slot& chosen, std::uint64_t bytes);
+  ELASTIC_DECL task<std::string> allocate(int file, std::uint64_t bytes);
+  ELASTIC_DECL task<std::string> replace(slot& chosen, std::uint64_t bytes);
+  const worker& at(int local_rank) const {
+    return workers_.at(static_cast<std::size_t>(local_rank));
+  }
+
+  asio::any_io_executor strand_;
+  std::uint64_t limit_;
+  std::vector<worker> workers_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/vault/detail/vault_part.hpp ----
+
+namespace elastic::detail {
+
+/// Keeps what the workers of an agent commit, and names them what they restore.
+class vault_part final : public agent_part {
+ public:
+  /// @param limit  the memory of all slots, in bytes
+  /// Errors: `errc::start_failed` if the socket cannot be opened.
+  ELASTIC_DECL vault_part(std::uint64_t limit, agent_part::context agent);
+
+  ELASTIC_DECL task<void> agree(rendezvous_round round, assigned_ranks ranks) override;
+  ELASTIC_DECL void change_environment(const worker_identity& worker,
+                                       environment_map& variables) override;
+  ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
+  ELASTIC_DECL task<void> end() override;
+
+ private:
+  /// A worker in this epoch.
+  struct committer {
+    /// The number of its last commit.
+    std::int64_t number = 0;
+    /// It has a slot for that commit, and has not published it yet.
+    bool is_writing = false;
+    /// The time that it took to restore; empty: it has not.
+    std::optional<double> restored = {};
+    /// The reasons for skipped commits that were recorded.
+    std::set<std::string> reasons = {};
+  };
+
+  ELASTIC_DECL std::optional<int> owner_of(pid_t pid) const;
+  ELASTIC_DECL task<vault_answer> serve(int local_rank, vault_request request);
+  ELASTIC_DECL task<vault_answer> begin(int local_rank, std::uint64_t bytes);
+  ELASTIC_DECL vault_answer find(std::int64_t rank);
+  ELASTIC_DECL void note_commit(int local_rank, std::size_t slot);
+  ELASTIC_DECL void note_skipped(int local_rank, const std::string& reason);
+  ELASTIC_DECL void note_restored(int local_rank, double seconds);
+  ELASTIC_DECL void note_damaged(int local_rank, const std::string& reason);
+  ELASTIC_DECL std::optional<vault_header> complete_header(vault_generation id) const;
+  ELASTIC_DECL void look_for_complete(int local_rank);
+  ELASTIC_DECL bool is_pending(vault_generation id) const;
+  ELASTIC_DECL void note_complete(const vault_header& header);
+  ELASTIC_DECL void count_restores();
+  ELASTIC_DECL void record(job_event::type kind, const vault_generation& id, job_event event);
+  committer& at(int local_rank) { return workers_.at(static_cast<std::size_t>(local_rank)); }
+
+  agent_part::context context_;
+  vault_memory memory_;
+  vault_channel channel_;
+  std::vector<committer> workers_;
+  std::int64_t epoch_ = 0;
+  assigned_ranks ranks_;
+  /// The newest generation that all ranks have, of this epoch or restored in it.
+  std::optional<vault_generation> complete_;
+  /// What the workers of this epoch restore.
+  std::optional<vault_generation> restore_;
+  /// A worker of this epoch has asked for it.
+  bool was_found_ = false;
+  /// What was restored last, and how often.
+  vault_generation restored_;
+  int restores_ = 0;
+  std::vector<vault_generation> damaged_;
+  std::int64_t skipped_ = 0;
+  time_point recorded_at_ = time_point::min();
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/vault/impl/add_vault.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL void add_vault(agent_services& services, vault_terms terms) {
+  validate(terms);
+  const std::uint64_t limit = vault_limit(terms);
+  add_part(services, "vault", [limit](agent_part::context context) {
+    return detail::new_shared<detail::vault_part>(limit, std::move(context));
+  });
+}
+
+}  // namespace elastic
+
+#endif
+
 #if defined(ELASTIC_WITH_WIRE) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
 // ---- elastic/wire/detail/pmi_request.hpp ----
@@ -52350,54 +51463,6 @@ ELASTIC_DECL void add_wire(agent_services& services, wire_terms terms) {
 
 #endif
 
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
-
-// ---- elastic/process/detail/signal_number.ipp ----
-
-namespace elastic::detail {
-
-// Of the C libraries only glibc has such a table, from 2.32 on.
-inline constexpr std::array<std::pair<int, std::string_view>, 31> signal_abbreviations{{
-    {SIGHUP, "HUP"},   {SIGINT, "INT"},       {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},
-    {SIGTRAP, "TRAP"}, {SIGABRT, "ABRT"},     {SIGBUS, "BUS"},   {SIGFPE, "FPE"},
-    {SIGKILL, "KILL"}, {SIGUSR1, "USR1"},     {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"},
-    {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"},     {SIGTERM, "TERM"}, {SIGSTKFLT, "STKFLT"},
-    {SIGCHLD, "CHLD"}, {SIGCONT, "CONT"},     {SIGSTOP, "STOP"}, {SIGTSTP, "TSTP"},
-    {SIGTTIN, "TTIN"}, {SIGTTOU, "TTOU"},     {SIGURG, "URG"},   {SIGXCPU, "XCPU"},
-    {SIGXFSZ, "XFSZ"}, {SIGVTALRM, "VTALRM"}, {SIGPROF, "PROF"}, {SIGWINCH, "WINCH"},
-    {SIGPOLL, "POLL"}, {SIGPWR, "PWR"},       {SIGSYS, "SYS"},
-}};
-
-ELASTIC_DECL std::optional<int> signal_number(std::string_view name) {
-  if (name.substr(0, 3) == "SIG") name.remove_prefix(3);
-  for (const auto& [number, abbreviation] : signal_abbreviations) {
-    if (name == abbreviation) return number;
-  }
-  return std::nullopt;
-}
-
-ELASTIC_DECL std::string_view signal_abbreviation(int number) {
-  for (const auto& [other, abbreviation] : signal_abbreviations) {
-    if (other == number) return abbreviation;
-  }
-  return {};
-}
-
-ELASTIC_DECL bool is_signal(int number) {
-  return (number >= 1 && number <= 31) || (number >= SIGRTMIN && number <= SIGRTMAX);
-}
-
-ELASTIC_DECL void require_signal(int number, std::string_view what) {
-  if (is_signal(number)) return;
-  throw error(errc::invalid_argument, fmt::format("{}: there is no signal {}: 1 to 31 and {} to {} "
-                                                  "are allowed",
-                                                  what, number, SIGRTMIN, SIGRTMAX));
-}
-
-}  // namespace elastic::detail
-
-#endif
-
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
 // ---- elastic/base/detail/json_document.ipp ----
@@ -52508,6 +51573,54 @@ ELASTIC_DECL nlohmann::ordered_json parse_json(std::string_view text, std::strin
 ELASTIC_DECL std::string json_fault(std::string_view text) {
   json_builder builder(false, 0);
   return read_json(text, builder) ? "" : builder.take_complaint();
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/process/detail/signal_number.ipp ----
+
+namespace elastic::detail {
+
+// Of the C libraries only glibc has such a table, from 2.32 on.
+inline constexpr std::array<std::pair<int, std::string_view>, 31> signal_abbreviations{{
+    {SIGHUP, "HUP"},   {SIGINT, "INT"},       {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},
+    {SIGTRAP, "TRAP"}, {SIGABRT, "ABRT"},     {SIGBUS, "BUS"},   {SIGFPE, "FPE"},
+    {SIGKILL, "KILL"}, {SIGUSR1, "USR1"},     {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"},
+    {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"},     {SIGTERM, "TERM"}, {SIGSTKFLT, "STKFLT"},
+    {SIGCHLD, "CHLD"}, {SIGCONT, "CONT"},     {SIGSTOP, "STOP"}, {SIGTSTP, "TSTP"},
+    {SIGTTIN, "TTIN"}, {SIGTTOU, "TTOU"},     {SIGURG, "URG"},   {SIGXCPU, "XCPU"},
+    {SIGXFSZ, "XFSZ"}, {SIGVTALRM, "VTALRM"}, {SIGPROF, "PROF"}, {SIGWINCH, "WINCH"},
+    {SIGPOLL, "POLL"}, {SIGPWR, "PWR"},       {SIGSYS, "SYS"},
+}};
+
+ELASTIC_DECL std::optional<int> signal_number(std::string_view name) {
+  if (name.substr(0, 3) == "SIG") name.remove_prefix(3);
+  for (const auto& [number, abbreviation] : signal_abbreviations) {
+    if (name == abbreviation) return number;
+  }
+  return std::nullopt;
+}
+
+ELASTIC_DECL std::string_view signal_abbreviation(int number) {
+  for (const auto& [other, abbreviation] : signal_abbreviations) {
+    if (other == number) return abbreviation;
+  }
+  return {};
+}
+
+ELASTIC_DECL bool is_signal(int number) {
+  return (number >= 1 && number <= 31) || (number >= SIGRTMIN && number <= SIGRTMAX);
+}
+
+ELASTIC_DECL void require_signal(int number, std::string_view what) {
+  if (is_signal(number)) return;
+  throw error(errc::invalid_argument, fmt::format("{}: there is no signal {}: 1 to 31 and {} to {} "
+                                                  "are allowed",
+                                                  what, number, SIGRTMIN, SIGRTMAX));
 }
 
 }  // namespace elastic::detail
@@ -52924,21 +52037,21 @@ ELASTIC_DECL double agent_journal::seconds_since(time_point then) const {
 
 // ---- the run ------------------------------------------------------------------------------------
 
-ELASTIC_DECL void agent_journal::note(job_event::type kind, std::string reason) {
+ELASTIC_DECL void agent_journal::record(job_event::type kind, std::string reason) {
   if (kind == job_event::type::workers_starting) is_stopped_ = false;
   job_event event = about(kind);
   event.reason = std::move(reason);
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_missing(std::string sentence) {
+ELASTIC_DECL void agent_journal::record_missing(std::string sentence) {
   job_event event = about(job_event::type::notice_given);
   event.state = "missing";
   event.reason = std::move(sentence);
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string backend) {
+ELASTIC_DECL void agent_journal::record_start(std::string run_id, std::string backend) {
   job_event event = about(job_event::type::agent_started);
   event.run_id = std::move(run_id);
   event.backend = std::move(backend);
@@ -52951,8 +52064,8 @@ ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string back
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_end(worker_state state, std::string reason,
-                                          time_point began) {
+ELASTIC_DECL void agent_journal::record_end(worker_state state, std::string reason,
+                                            time_point began) {
   job_event event = about(job_event::type::agent_ended);
   event.state = journal_name(state);
   event.reason = std::move(reason);
@@ -52960,15 +52073,15 @@ ELASTIC_DECL void agent_journal::note_end(worker_state state, std::string reason
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_stop_request(std::string reason, int signal) {
+ELASTIC_DECL void agent_journal::record_stop_request(std::string reason, int signal) {
   job_event event = about(job_event::type::stop_requested);
   event.reason = std::move(reason);
   event.signal = signal;
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_fault(const worker_group::worker& victim, int signal,
-                                            std::string reason) {
+ELASTIC_DECL void agent_journal::record_fault(const worker_group::worker& victim, int signal,
+                                              std::string reason) {
   job_event event = about(job_event::type::fault_injected);
   event.rank = victim.identity.rank;
   event.local_rank = victim.identity.local_rank;
@@ -52994,15 +52107,14 @@ ELASTIC_DECL job_event agent_journal::about_ranks(job_event::type kind,
   return event;
 }
 
-ELASTIC_DECL void agent_journal::note_round(const rendezvous_round& round,
-                                            const assigned_ranks& ranks, time_point began) {
+ELASTIC_DECL void agent_journal::record_round(const rendezvous_round& round,
+                                              const assigned_ranks& ranks, time_point began) {
   journal_.record(about_ranks(job_event::type::round_joined, round, ranks, began));
 }
 
-ELASTIC_DECL void agent_journal::note_workers(const rendezvous_round& round,
-                                              const assigned_ranks& ranks,
-                                              const std::optional<worker_starts>& starts,
-                                              time_point began) {
+ELASTIC_DECL void agent_journal::record_workers(
+    const rendezvous_round& round, const assigned_ranks& ranks,
+    const std::optional<run_result::worker_starts>& starts, time_point began) {
   job_event event = about_ranks(job_event::type::workers_started, round, ranks, began);
   for (const worker_group::worker& entry : group_.workers()) event.pids.push_back(entry.pid);
   if (starts) {
@@ -53012,8 +52124,8 @@ ELASTIC_DECL void agent_journal::note_workers(const rendezvous_round& round,
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change, int failures,
-                                                std::optional<time_point> stepped) {
+ELASTIC_DECL void agent_journal::record_round_end(const rendezvous_change& change, int failures,
+                                                  std::optional<time_point> stepped) {
   job_event event = about(job_event::type::round_ended);
   event.state = journal_name(change);
   event.reason = change.reason;
@@ -53024,9 +52136,9 @@ ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change,
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& change,
-                                                  const agent_part::started_workers& start,
-                                                  time_point ended) {
+ELASTIC_DECL void agent_journal::record_replacement(const rendezvous_change& change,
+                                                    const agent_part::started_workers& start,
+                                                    time_point ended) {
   job_event event = about(job_event::type::ranks_replaced);
   event.state = journal_name(change);
   event.reason = change.reason;
@@ -53037,20 +52149,20 @@ ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& chang
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_rollback(std::int64_t step) {
+ELASTIC_DECL void agent_journal::record_rollback(std::int64_t step) {
   job_event event = about(job_event::type::rollback_started);
   event.step = step;
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_step(std::int64_t step, time_point since) {
+ELASTIC_DECL void agent_journal::record_step(std::int64_t step, time_point since) {
   job_event event = about(job_event::type::step_reached);
   event.step = step;
   event.seconds = seconds_since(since);
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_verdict() {
+ELASTIC_DECL void agent_journal::record_verdict() {
   if (!round_ || is_judged_) return;
   const worker_state state = group_.state();
   if (state == worker_state::healthy || state == worker_state::init) return;
@@ -53063,8 +52175,8 @@ ELASTIC_DECL void agent_journal::note_verdict() {
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_decision(const restart_ledger::decision& decision,
-                                               int failures, bool replaces) {
+ELASTIC_DECL void agent_journal::record_decision(const restart_ledger::decision& decision,
+                                                 int failures, bool replaces) {
   job_event event =
       about(decision.restart ? job_event::type::restart_decided : job_event::type::failure_decided);
   event.reason = decision.reason;
@@ -53075,7 +52187,7 @@ ELASTIC_DECL void agent_journal::note_decision(const restart_ledger::decision& d
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_cause() {
+ELASTIC_DECL void agent_journal::record_cause() {
   const std::optional<run_result::failure> failure = group_.first_failure();
   if (!failure) return;
   job_event event = about(job_event::type::failure_described);
@@ -53093,8 +52205,8 @@ ELASTIC_DECL void agent_journal::note_cause() {
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_checkpoint(const checkpoint_outcome& outcome,
-                                                 time_point began) {
+ELASTIC_DECL void agent_journal::record_checkpoint(
+    const worker_channels::checkpoint_outcome& outcome, time_point began) {
   job_event event = about(job_event::type::checkpoint_ended);
   event.reason = outcome.asked == 0 ? "no worker accepts requests for a checkpoint"
                                     : fmt::format("of {} workers", outcome.asked);
@@ -53103,8 +52215,8 @@ ELASTIC_DECL void agent_journal::note_checkpoint(const checkpoint_outcome& outco
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_exit_barrier(std::string state, std::string reason,
-                                                   time_point began) {
+ELASTIC_DECL void agent_journal::record_exit_barrier(std::string state, std::string reason,
+                                                     time_point began) {
   job_event event = about(job_event::type::exit_barrier_ended);
   event.state = std::move(state);
   event.reason = std::move(reason);
@@ -53353,7 +52465,7 @@ ELASTIC_DECL epoch_record::entry epoch_record::take(const epoch_agreement& agree
   }
   if (!agreement.keeps_survivors && !is_first) {
     log_.warning("all workers of the job restart: {}", agreement.reason);
-    journal_.note(job_event::type::replacement_abandoned, agreement.reason);
+    journal_.record(job_event::type::replacement_abandoned, agreement.reason);
   }
   round.group_rank = agreement.place;
   last_ = node_epoch();
@@ -53389,7 +52501,7 @@ ELASTIC_DECL void epoch_record::report_replacement(agent_part::started_workers& 
     start.replaced.push_back(each.identity.rank);
     replacements_.add(each.identity.rank);
   }
-  if (change_) journal_.note_replacement(*change_, start, ended);
+  if (change_) journal_.record_replacement(*change_, start, ended);
   telemetry_.record_replacement(start.replaced.size(), time_.now() - ended);
 }
 
@@ -53412,10 +52524,10 @@ ELASTIC_DECL void epoch_record::note_step(std::int64_t step) {
   }
   if (!behind_since_) return;
   if (step < furthest_.value_or(step)) {
-    if (is_first) journal_.note_rollback(step);
+    if (is_first) journal_.record_rollback(step);
     return;
   }
-  journal_.note_step(step, *std::exchange(behind_since_, std::nullopt));
+  journal_.record_step(step, *std::exchange(behind_since_, std::nullopt));
 }
 
 }  // namespace elastic::detail
@@ -53593,7 +52705,7 @@ ELASTIC_DECL void job_pause::resume(pending_command& pending) {
   reason_.reset();
   const std::string how = "resumed " + pending.command().reason;
   log_.warning("the job is {}", how);
-  journal_.note(job_event::type::job_resumed, how);
+  journal_.record(job_event::type::job_resumed, how);
   pending_.reset();
   pending.settle(true, "the job resumes: its nodes meet");
 }
@@ -53601,7 +52713,7 @@ ELASTIC_DECL void job_pause::resume(pending_command& pending) {
 ELASTIC_DECL void job_pause::note(std::string why) {
   if (reason_) return;
   log_.warning("the job is {}", why);
-  journal_.note(job_event::type::job_paused, why);
+  journal_.record(job_event::type::job_paused, why);
   reason_ = std::move(why);
 }
 
@@ -53800,9 +52912,9 @@ class saving_mark {
 ELASTIC_DECL task<job_command::outcome> worker_orders::save(duration timeout) {
   const time_point began = time_.now();
   const saving_mark mark(is_saving_);
-  const checkpoint_outcome outcome = co_await group_.checkpoint(timeout);
+  const worker_channels::checkpoint_outcome outcome = co_await group_.checkpoint(timeout);
   const duration elapsed = time_.now() - began;
-  journal_.note_checkpoint(outcome, began);
+  journal_.record_checkpoint(outcome, began);
   job_command::outcome answer;
   if (outcome.asked == 0) {
     answer.text = "no worker accepts requests for a checkpoint";
@@ -53872,6 +52984,40 @@ inline agent_part::context with_workers(agent_part::context context, const worke
   return context;
 }
 
+/// Creates the parts that the services name, for a run whose workers are `group`. The group may be
+/// constructed later, and must outlive the parts' calls.
+/// Errors: those of the factories; `errc::invalid_argument` if one returns null.
+inline std::shared_ptr<agent_parts> make_agent_parts(const agent_services& services,
+                                                     agent_part::context context,
+                                                     std::string run_id, worker_group& group) {
+  auto parts = new_shared<agent_parts>(services.log);
+  context.launcher = services.launcher;
+  context.time = services.time;
+  context.log = services.log;
+  context.journal = services.journal;
+  // A part may outlive the run, and with it the group.
+  const std::weak_ptr<agent_parts> alive = parts;
+  context.first_workers = [alive, &group, run_id = std::move(run_id)] {
+    return alive.expired() ? std::vector<process_spec>() : group.expected_processes(run_id);
+  };
+  context.workers = [alive, &group] {
+    return alive.expired() ? std::vector<agent_part::attempt_worker>() : group.attempt_workers();
+  };
+  context.last_stderr = [alive, &group](int local_rank) {
+    return alive.expired() ? std::vector<std::string>() : group.last_stderr(local_rank);
+  };
+  context.end_hung = [alive, &group](int local_rank, const std::string& reason) {
+    if (!alive.expired()) group.end_hung(local_rank, reason);
+  };
+  context.process_ended = [alive, &group](const exit_status& end) {
+    if (!alive.expired() && end.signal() == SIGKILL) group.forgive_oom_kill();
+  };
+  for (const auto& [name, make] : services.parts) {
+    parts->add(required(make(context), fmt::format("the part {} of an agent", name)));
+  }
+  return parts;
+}
+
 ELASTIC_DECL worker_run::worker_run(agent_part::context context, worker_spec spec,
                                     agent_services services, std::string run_id,
                                     std::string backend)
@@ -53896,7 +53042,7 @@ ELASTIC_DECL worker_run::worker_run(agent_part::context context, worker_spec spe
 ELASTIC_DECL task<run_result> worker_run::run_to_end() {
   agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
   const time_point began = time_.now();
-  journal_.note_start(run_id_, backend_);
+  journal_.record_start(run_id_, backend_);
   std::optional<run_result> result;
   std::string breakdown = "unknown error";
   std::exception_ptr failure;
@@ -53909,7 +53055,7 @@ ELASTIC_DECL task<run_result> worker_run::run_to_end() {
   } catch (...) {
     failure = std::current_exception();
   }
-  journal_.note_end(result ? result->state : worker_state::failed,
+  journal_.record_end(result ? result->state : worker_state::failed,
                     result ? result->reason : breakdown, began);
   task<void> leaving = files_.leave(result ? &*result : nullptr);
   co_await std::move(leaving);
@@ -53942,7 +53088,7 @@ ELASTIC_DECL void worker_run::take(const rank_signal_request& request) {
     }
     text = fmt::format("{}: {}", request.reason, text);
     log_.warning("{}", text);
-    if (!entry.end) journal_.note_fault(entry, request.number, text);
+    if (!entry.end) journal_.record_fault(entry, request.number, text);
   }
 }
 
@@ -53959,7 +53105,7 @@ ELASTIC_DECL void worker_run::take(const stop_request& request) {
   const std::string text = fmt::format("{}: {}", reason, effect_of(request, kills));
   request.is_planned ? log_.info("{}", text) : log_.warning("{}", text);
   stop_.take(request);
-  journal_.note_stop_request(reason, kills ? SIGKILL : request.signal);
+  journal_.record_stop_request(reason, kills ? SIGKILL : request.signal);
   kills ? group_.kill() : group_.end_hooks();
   on_stop(request, kills);
 }
@@ -54442,7 +53588,7 @@ ELASTIC_DECL task<run_result> agent_run::run_attempts() {
   co_await begin_attempt();
   emit_early_outcome();
   for (;;) {
-    journal_.note_verdict();
+    journal_.record_verdict();
     const agent_view view = look();
     const agent_step step = next_step(view);
     log_.debug("next step of the agent: {}", step.reason);
@@ -54479,7 +53625,7 @@ ELASTIC_DECL task<void> agent_run::kill_at_fence() {
     if (started_.is_set()) continue;
     if (group_.running() > 0 && !kept_workers().are_apart()) {
       log_.error("killing the workers: other nodes may continue without this one");
-      journal_.note(job_event::type::fence_reached, "other nodes may continue without this one");
+      journal_.record(job_event::type::fence_reached, "other nodes may continue without this one");
     }
     // Workers that have left their epoch disturb no other node.
     if (!kept_workers().are_apart()) group_.kill();
@@ -54561,15 +53707,15 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   if (fenced_.is_set()) co_return co_await note_change();
   const rendezvous_round round = attempt_->round;
   const time_point starting = time_.now();
-  journal_.note(job_event::type::workers_starting);
+  journal_.record(job_event::type::workers_starting);
   if (attempt_->epoch.keeps_survivors) {
     parts_->begin_replacement(round);
   } else {
     parts_->begin_attempt(round);
   }
   group_.on_start([this, round, ranks = *ranks, starting] {
-    const std::optional<worker_starts> starts = parts_->starts();
-    journal_.note_workers(round, ranks, starts, starting);
+    const std::optional<run_result::worker_starts> starts = parts_->starts();
+    journal_.record_workers(round, ranks, starts, starting);
     if (starts) starts_.add(*starts);
   });
   const bool all_run = co_await start_before_fence(round, *ranks);
@@ -54597,7 +53743,7 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
 ELASTIC_DECL task<void> agent_run::meet(std::optional<assigned_ranks>& ranks) {
   if (group_.workers().empty()) co_await wait_for_parts(parts_->join_delay());
   const time_point began = time_.now();
-  journal_.note(job_event::type::rendezvous_started);
+  journal_.record(job_event::type::rendezvous_started);
   std::optional<std::optional<assigned_ranks>> joined;
   task<void> joining = keep_result(join_round(), joined);
   if (waiting_hint_.empty()) {
@@ -54611,7 +53757,7 @@ ELASTIC_DECL task<void> agent_run::meet(std::optional<assigned_ranks>& ranks) {
   restarts_ = ledger_.failures();
   journal_.begin_attempt(restarts_);
   pause_.forget();
-  journal_.note_round(attempt_->round, *ranks, began);
+  journal_.record_round(attempt_->round, *ranks, began);
 }
 
 /// Starts the workers. Result: false if the other nodes may meanwhile continue without this one;
@@ -54817,7 +53963,7 @@ ELASTIC_DECL task<void> agent_run::report_missing() {
     task<std::string> reporting =
         report_arrivals(services_.time, log_, std::move(source), master.port);
     const std::string missing = co_await std::move(reporting);
-    if (!missing.empty()) journal_.note_missing(missing);
+    if (!missing.empty()) journal_.record_missing(missing);
   }
   co_await group_.wait_for_outcome();
 }
@@ -54852,7 +53998,7 @@ ELASTIC_DECL void agent_run::take_change(rendezvous_change change) {
   ledger_.reached(group_.reports().furthest_step);
   ledger_.count(change.restarts, time_.now());
   note_missing_steps();
-  journal_.note_round_end(change, ledger_.failures(), epochs_.stepped());
+  journal_.record_round_end(change, ledger_.failures(), epochs_.stepped());
   if (change.is_pause) pause_.note(change.reason);
   attempt_->change = std::move(change);
 }
@@ -54895,7 +54041,7 @@ ELASTIC_DECL task<void> agent_run::wait_for_others() {
 ELASTIC_DECL task<void> agent_run::wait_at_exit_barrier() {
   const time_point began = time_.now();
   const time_point deadline = deadline_after(began, spec_.exit_barrier_timeout);
-  journal_.note(job_event::type::exit_barrier_started);
+  journal_.record(job_event::type::exit_barrier_started);
   bool has_passed = false;
   is_at_exit_barrier_ = true;
   try {
@@ -54909,14 +54055,14 @@ ELASTIC_DECL task<void> agent_run::wait_at_exit_barrier() {
     if (!has_passed) {
       log_.warning("cannot wait for the other agents at the end: {}", failure.what());
       is_at_exit_barrier_ = false;
-      journal_.note_exit_barrier("failed", failure.what(), began);
+      journal_.record_exit_barrier("failed", failure.what(), began);
       co_return;
     }
   }
   is_at_exit_barrier_ = false;
   std::string how = attempt_->change || stop_.is_requested() ? "changed" : "timed_out";
   if (has_passed) how = "passed";
-  journal_.note_exit_barrier(std::move(how), "", began);
+  journal_.record_exit_barrier(std::move(how), "", began);
   if (has_passed) {
     job_end_ = rendezvous_handler::job_end::succeeded;
     attempt_->change.reset();
@@ -54954,7 +54100,7 @@ ELASTIC_DECL std::string agent_run::first_failure() const {
 /// Notes what was left by the worker whose failure ended the attempt.
 ELASTIC_DECL void agent_run::note_cause() {
   const rendezvous_change* const change = round_end();
-  if (!change || !change->on_other_node) journal_.note_cause();
+  if (!change || !change->on_other_node) journal_.record_cause();
 }
 
 ELASTIC_DECL void agent_run::log_change(const restart_ledger::decision& decision) {
@@ -54964,7 +54110,7 @@ ELASTIC_DECL void agent_run::log_change(const restart_ledger::decision& decision
     return entry->stopped_by_agent && entry->hung.empty();
   });
   const bool replaces = may_replace(decision, failed.size());
-  journal_.note_decision(decision, ledger_.failures(), replaces);
+  journal_.record_decision(decision, ledger_.failures(), replaces);
   if (replaces) {
     return log_.warning("{}", replacement_line(failed, attempt_->change->reason, decision.reason));
   }
@@ -55792,6 +54938,284 @@ ELASTIC_DECL auto worker_liveness::first_due() const -> due {
 
 }  // namespace elastic::detail
 
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3 || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/base/detail/rate_gate.hpp ----
+
+namespace elastic::detail {
+
+/// Limits how often something happens within a second.
+class rate_gate {
+ public:
+  explicit rate_gate(int most) : most_(most) {}
+
+  /// Counts `how_many` events. Result: when to continue, if they exceed the limit.
+  std::optional<time_point> count(time_point now, int how_many = 1);
+
+ private:
+  int most_;
+  int count_ = 0;
+  time_point since_{};
+};
+
+inline std::optional<time_point> rate_gate::count(time_point now, int how_many) {
+  if (now - since_ >= std::chrono::seconds(1)) {
+    since_ = now;
+    count_ = 0;
+  }
+  count_ += how_many;
+  if (count_ <= most_) return std::nullopt;
+  return since_ + std::chrono::seconds(1);
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
+
+// ---- elastic/net/detail/stream_listener.ipp ----
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/un.h>
+
+namespace elastic::detail {
+
+/// The number of bytes of a Unix address that name a path. Without a file, every one counts.
+inline socklen_t unix_address_size(const std::string& path) {
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
+}
+
+inline sockaddr_un unix_address(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    throw error(
+        errc::invalid_argument,
+        fmt::format("the socket '{}' cannot be used: the path has {} bytes; 1 to {} are allowed",
+                    path, path.size(), sizeof address.sun_path - 1));
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+/// Whether the path is a socket at which nobody listens.
+inline bool is_left_socket(const std::string& path, const sockaddr_un& address) {
+  struct stat file{};
+  if (::lstat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
+  const unique_fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe) return false;
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  return ::connect(probe.get(), generic, sizeof address) != 0 && errno == ECONNREFUSED;
+}
+
+ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& place) {
+  unique_fd fd(
+      ::socket(place.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return -1;
+  const int enabled = 1;
+  const int disabled = 0;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &enabled, sizeof enabled);
+  // Accepted sockets inherit these options, which saves calls for each of them.
+  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled);
+  keep_alive(fd.get());
+  call_socket_hook(fd.get());
+  if (place.address().is_v6()) {
+    // "::" stands for the whole host, including IPv4; any other address only for itself.
+    const int* only = place.address().is_unspecified() ? &disabled : &enabled;
+    ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, only, sizeof *only);
+  }
+  const bool is_bound = ::bind(fd.get(), place.data(), static_cast<socklen_t>(place.size())) == 0;
+  if (is_bound && ::listen(fd.get(), SOMAXCONN) == 0) return fd.release();
+  const int failure = errno;
+  fd.reset();
+  errno = failure;
+  return -1;
+}
+
+[[noreturn]] inline void refuse_place(const std::string& place, int failure,
+                                      std::string_view taken = "it is in use") {
+  if (failure == EADDRINUSE) {
+    throw error(errc::address_in_use, fmt::format("cannot listen at {}: {}", place, taken));
+  }
+  if (failure == EADDRNOTAVAIL) {
+    throw error(errc::invalid_argument,
+                fmt::format("cannot listen at {}: this is not an address of this host", place));
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("cannot listen at {}: {}", place, errno_text(failure)));
+}
+
+ELASTIC_DECL stream_listener::stream_listener(asio::any_io_executor executor, int fd, int family)
+    : listening_(std::move(executor), fd), family_(family) {}
+
+ELASTIC_DECL stream_listener::~stream_listener() { close(); }
+
+ELASTIC_DECL stream_listener stream_listener::at_address(asio::any_io_executor executor,
+                                                         const endpoint& wanted) {
+  asio_error_code failure;
+  const asio::ip::address address = asio::ip::make_address(wanted.host, failure);
+  if (failure) {
+    throw error(errc::invalid_argument,
+                fmt::format("cannot listen at {}: an IP address is needed", to_text(wanted)));
+  }
+  const asio::ip::tcp::endpoint place(address, wanted.port);
+  unique_fd fd(listen_at(place));
+  if (!fd) refuse_place(to_text(wanted), errno);
+  asio::ip::tcp::endpoint bound = place;
+  socklen_t size = static_cast<socklen_t>(bound.capacity());
+  if (::getsockname(fd.get(), bound.data(), &size) != 0) refuse_place(to_text(wanted), errno);
+  stream_listener listener(std::move(executor), fd.get(), place.protocol().family());
+  fd.release();
+  listener.port_ = bound.port();
+  return listener;
+}
+
+ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor executor,
+                                                      const std::string& path) {
+  const sockaddr_un address = unix_address(path);
+  unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  std::string place = fmt::format("'{}'", path);
+  std::replace(place.begin(), place.end(), '\0', '@');
+  if (!fd) refuse_place(place, errno);
+  // On Linux, the file that bind creates gets the mode of the socket, so no other user can connect
+  // meanwhile.
+  if (::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0) refuse_place(place, errno);
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  const socklen_t size = unix_address_size(path);
+  int bound = ::bind(fd.get(), generic, size);
+  if (bound != 0 && errno == EADDRINUSE) {
+    const bool is_left = is_left_socket(path, address);
+    if (is_left) ::unlink(path.c_str());
+    bound = ::bind(fd.get(), generic, size);
+  }
+  if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
+    refuse_place(place, errno, "it is in use, or the file exists");
+  }
+  stream_listener listener(std::move(executor), fd.get(), AF_UNIX);
+  fd.release();
+  listener.path_ = path;
+  struct stat file{};
+  if (::lstat(path.c_str(), &file) == 0) listener.file_ = {file.st_dev, file.st_ino};
+  return listener;
+}
+
+/// The process at the other end of a Unix socket.
+inline std::optional<ucred> peer_of(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  return peer;
+}
+
+ELASTIC_DECL task<bool> stream_listener::ready() {
+  auto [failure] =
+      co_await listening_.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
+  if (failure == asio::error::operation_aborted && listening_.is_open()) {
+    throw asio_system_error(failure);
+  }
+  co_return !failure;
+}
+
+ELASTIC_DECL int stream_listener::accept(std::size_t most,
+                                         const std::function<void(accepted_connection)>& admit) {
+  while (most > 0) {
+    unique_fd fd(
+        ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
+    if (!fd) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : errno;
+    accepted_connection accepted{
+        asio::generic::stream_protocol::socket(listening_.get_executor())};
+    if (family_ == AF_UNIX) accepted.peer = peer_of(fd.get());
+    asio_error_code failure;
+    accepted.socket.assign(asio::generic::stream_protocol(family_, 0), fd.get(), failure);
+    if (failure) return failure.value();
+    fd.release();
+    --most;
+    admit(std::move(accepted));
+  }
+  return 0;
+}
+
+ELASTIC_DECL task<void> accept_all(stream_listener& listener, accept_terms terms,
+                                   std::function<void(accepted_connection)> admit) {
+  rate_gate gate(terms.most_per_second);
+  for (;;) {
+    const bool is_open = co_await listener.ready();
+    if (!is_open) co_return;
+    std::optional<time_point> rest;
+    std::string problem;
+    try {
+      const int failure = listener.accept(1, admit);
+      if (failure != 0) problem = errno_text(failure);
+      const time_point now = terms.time->now();
+      rest = failure == 0 ? gate.count(now) : now + terms.pause;
+    } catch (const std::exception& thrown) {
+      problem = thrown.what();
+    }
+    if (!problem.empty() && terms.report) terms.report(problem);
+    if (rest) co_await terms.time->sleep_until(*rest);
+  }
+}
+
+ELASTIC_DECL void stream_listener::close() {
+  if (!listening_.is_open()) return;
+  // While this socket is open, no other file has its number.
+  struct stat file{};
+  const bool is_ours = !path_.empty() && ::lstat(path_.c_str(), &file) == 0 &&
+                       file_ == std::pair(file.st_dev, file.st_ino);
+  if (is_ours) ::unlink(path_.c_str());
+  asio_error_code ignored;
+  listening_.close(ignored);
+}
+
+/// Whether only this user can create files in the folder of a path.
+inline bool has_folder_of(const std::string& path, std::uint32_t user) {
+  const std::size_t slash = path.rfind('/');
+  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  struct stat about{};
+  return ::stat(folder.c_str(), &about) == 0 && about.st_uid == user &&
+         (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+ELASTIC_DECL bool is_trusted_server(std::uint32_t server, std::uint32_t client,
+                                    const std::string& path) {
+  if (server == client || server == 0) return true;
+  // The superuser looks after the jobs of other users.
+  return client == 0 && has_folder_of(path, server);
+}
+
+ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path) {
+  const sockaddr_un address = unix_address(path);
+  unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  // Never blocks: a socket with a full queue refuses the connection.
+  if (!fd || ::connect(fd.get(), generic, unix_address_size(path)) != 0) {
+    throw error(errc::connection_failed, fmt::format("'{}': {}", path, errno_text(errno)));
+  }
+  const std::optional<ucred> server = peer_of(fd.get());
+  if (!server || !is_trusted_server(server->uid, ::geteuid(), path)) {
+    throw error(errc::invalid_argument,
+                fmt::format("'{}': user {} listens there, not user {} or root: put the socket into "
+                            "a folder that is yours alone",
+                            path, server ? std::to_string(server->uid) : "unknown", ::geteuid()));
+  }
+  asio::any_io_executor executor = co_await asio::this_coro::executor;
+  asio::local::stream_protocol::socket socket(std::move(executor));
+  socket.assign(asio::local::stream_protocol(), fd.get());
+  fd.release();
+  co_return std::make_unique<socket_stream>(std::move(socket));
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
+
 // ---- elastic/control/detail/timer_fifo.hpp ----
 
 namespace elastic::detail {
@@ -55831,31 +55255,7 @@ ELASTIC_DECL timer_request parse_timer_request(std::string_view line);
 
 namespace elastic::detail {
 
-/// Limits how often something happens within a second.
-class rate_gate {
- public:
-  explicit rate_gate(int most) : most_(most) {}
-
-  /// Counts `how_many` events. Result: when to continue, if they exceed the limit.
-  std::optional<time_point> count(time_point now, int how_many = 1);
-
- private:
-  int most_;
-  int count_ = 0;
-  time_point since_{};
-};
-
-inline std::optional<time_point> rate_gate::count(time_point now, int how_many) {
-  if (now - since_ >= std::chrono::seconds(1)) {
-    since_ = now;
-    count_ = 0;
-  }
-  count_ += how_many;
-  if (count_ <= most_) return std::nullopt;
-  return since_ + std::chrono::seconds(1);
-}
-
-ELASTIC_DECL channel_connection::channel_connection(asio::local::stream_protocol::socket accepted)
+ELASTIC_DECL channel_connection::channel_connection(asio::generic::stream_protocol::socket accepted)
     : peer(std::move(accepted)) {}
 
 ELASTIC_DECL watched_worker::watched_worker(const liveness_settings& settings,
@@ -55878,7 +55278,6 @@ ELASTIC_DECL channel_attempt::channel_attempt(asio::any_io_executor executor,
     : strand(std::move(executor)),
       options(chosen),
       learned(std::move(shared)),
-      acceptor(strand),
       timer_file(strand),
       closing(strand),
       tasks(strand),
@@ -55888,20 +55287,14 @@ ELASTIC_DECL channel_attempt::channel_attempt(asio::any_io_executor executor,
 
 ELASTIC_DECL void channel_attempt::listen() {
   const std::string name = fmt::format("elastic-{}", random_uuid());
-  const asio::local::stream_protocol::endpoint at(std::string(1, '\0') + name);
-  asio_error_code failure;
-  acceptor.open(at.protocol(), failure);
-  if (!failure) acceptor.bind(at, failure);
-  // Non-blocking, since `accept_one` also accepts without waiting.
-  if (!failure) acceptor.non_blocking(true, failure);
-  if (!failure) acceptor.listen(asio::socket_base::max_listen_connections, failure);
-  if (failure) {
-    options.log.warning("there is no control channel for the workers: {}", failure.message());
-    acceptor.close(failure);
+  try {
+    listener.emplace(stream_listener::at_path(strand, std::string(1, '\0') + name));
+  } catch (const std::exception& failure) {
+    options.log.warning("there is no control channel for the workers: {}", failure.what());
     return;
   }
   address = "@" + name;
-  run("the control channel takes no more connections", accept_all(shared_from_this()));
+  run("the control channel takes no more connections", accept_workers());
 }
 
 ELASTIC_DECL void channel_attempt::open_timer_file() {
@@ -55925,7 +55318,7 @@ ELASTIC_DECL void channel_attempt::shut() {
   closing.set();
   changed.set();
   asio_error_code ignored;
-  acceptor.close(ignored);
+  if (listener) listener->close();
   timer_file.close(ignored);
   if (made_timer_file) ::unlink(timer_path.c_str());
   for (const connection_pointer& client : connections) disconnect(*client);
@@ -55954,11 +55347,9 @@ ELASTIC_DECL bool channel_attempt::may_enter(const ucred& peer) const {
          (options.owner_of && options.owner_of(peer.pid));
 }
 
-ELASTIC_DECL void channel_attempt::admit(socket accepted) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(accepted.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
-      !may_enter(peer)) {
+ELASTIC_DECL void channel_attempt::admit(accepted_connection accepted) {
+  const ucred peer = accepted.peer.value_or(ucred{});
+  if (!accepted.peer || !may_enter(peer)) {
     return complain("a process of another user ({}) is not let into the control channel", peer.uid);
   }
   if (connections.size() >= places.size() * limits::control_connections) {
@@ -55967,7 +55358,7 @@ ELASTIC_DECL void channel_attempt::admit(socket accepted) {
         "let in",
         connections.size(), peer.pid);
   }
-  auto client = new_shared<connection>(std::move(accepted));
+  auto client = new_shared<connection>(std::move(accepted.socket));
   connections.push_back(client);
   run("a connection to the control channel is lost", serve(shared_from_this(), client));
 }
@@ -56278,22 +55669,15 @@ ELASTIC_DECL time_point channel_attempt::next_expiry() const {
 }
 
 ELASTIC_DECL void channel_attempt::drain_input(int local_rank) {
-  for (std::size_t most = limits::control_connections; most > 0 && !is_closing(); --most) {
-    if (accept_one()) break;
+  if (listener && !is_closing()) {
+    listener->accept(limits::control_connections,
+                     [this](accepted_connection accepted) { admit(std::move(accepted)); });
   }
   const std::vector<connection_pointer> clients(connections.begin(), connections.end());
   for (const auto& client : clients) {
     constexpr int most_pieces = 16;
     if (!client->worker || *client->worker == local_rank) read_now(*client, most_pieces);
   }
-}
-
-ELASTIC_DECL asio_error_code channel_attempt::accept_one() {
-  socket peer(strand);
-  asio_error_code failure;
-  acceptor.accept(peer, failure);
-  if (!failure) admit(std::move(peer));
-  return failure;
 }
 
 ELASTIC_DECL int channel_attempt::read_now(connection& client, int most_pieces) {
@@ -56327,21 +55711,16 @@ ELASTIC_DECL void channel_attempt::judge(time_point now) {
   }
 }
 
-ELASTIC_DECL task<void> channel_attempt::accept_all(self_pointer self) {
-  constexpr int most_accepts = 1000;
-  rate_gate gate(most_accepts);
-  while (!self->is_closing()) {
-    auto [ended] = co_await self->acceptor.async_wait(socket::wait_read, detail::as_result);
-    if (self->is_closing() || ended) co_return;
-    const time_point now = self->time().now();
-    std::optional<time_point> rest = gate.count(now);
-    const asio_error_code failure = self->accept_one();
-    if (failure && failure != asio::error::would_block) {
-      self->complain("no connection can be taken at the control channel: {}", failure.message());
-      rest = now + std::chrono::seconds(1);
-    }
-    if (rest) co_await self->rest_until(*rest);
-  }
+ELASTIC_DECL task<void> channel_attempt::accept_workers() {
+  const self_pointer self = shared_from_this();
+  accept_terms terms;
+  terms.time = options.time;
+  terms.report = [self](const std::string& problem) {
+    self->complain("no connection can be taken at the control channel: {}", problem);
+  };
+  return accept_all(*listener, std::move(terms), [self](accepted_connection accepted) {
+    if (!self->is_closing()) self->admit(std::move(accepted));
+  });
 }
 
 ELASTIC_DECL task<void> channel_attempt::serve(self_pointer self, connection_pointer client) {
@@ -56432,9 +55811,9 @@ ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer self) {
   }
 }
 
-ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_pointer self,
-                                                                      duration timeout) {
-  if (!self || self->is_closing()) co_return checkpoint_outcome();
+ELASTIC_DECL task<worker_channels::checkpoint_outcome> channel_attempt::ask_checkpoint(
+    self_pointer self, duration timeout) {
+  if (!self || self->is_closing()) co_return worker_channels::checkpoint_outcome();
   const auto pending = new_shared<question>(self->strand);
   pending->id = ++self->last_question;
   control_messages::checkpoint wanted;
@@ -56947,6 +56326,8 @@ ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config,
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+
+#include <fmt/ranges.h>
 
 namespace elastic::detail {
 
@@ -57568,10 +56949,10 @@ ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> fou
 
 ELASTIC_DECL void pidfd_child::note_killed(pid_t pid) {
   const bool is_noted = std::any_of(killed_.begin(), killed_.end(),
-                                    [&](const killed_leftover& one) { return one.pid == pid; });
+                                    [&](const child::leftover& one) { return one.pid == pid; });
   if (is_noted || pid == pid_ || killed_.size() > limits::named_leftovers) return;
   const bool is_more = killed_.size() == limits::named_leftovers;
-  killed_.push_back(is_more ? killed_leftover{} : killed_leftover{pid, shown_command_of(pid)});
+  killed_.push_back(is_more ? child::leftover{} : child::leftover{pid, shown_command_of(pid)});
 }
 
 ELASTIC_DECL void pidfd_child::leave(std::vector<pinned> helpers, guard_helper kind) noexcept try {
@@ -58997,6 +58378,139 @@ ELASTIC_DECL task<void> finish_writing(std::shared_ptr<record_writer> writer, lo
     }
   }
   writer->log_problem(log);
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/contract/detail/roles_document.ipp ----
+
+namespace elastic::detail {
+
+inline constexpr std::string_view roles_subject = "the list of roles";
+inline constexpr std::string_view places_subject = "a node's list of a role's workers";
+
+template <class Entry>
+std::string object_text(const Entry& entry) {
+  json_object object;
+  write_record(object, entry);
+  return object.text();
+}
+
+template <class Entry>
+std::string objects_text(const std::vector<Entry>& entries) {
+  std::string text;
+  for (const Entry& entry : entries) text += (text.empty() ? "" : ", ") + object_text(entry);
+  return "[" + text + "]";
+}
+
+inline void ports_row(record_rows& rows, decltype(job_roles::worker::ports)& ports) {
+  std::string text;
+  for (const auto& [name, port] : ports) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_string(name), port);
+  }
+  const auto* object = rows.json("ports", "{" + text + "}");
+  if (object == nullptr) return;
+  if (!object->is_object() || object->size() > limits::worker_ports) {
+    rows.refuse(fmt::format("has \"ports\" other than an object of at most {} numbers",
+                            limits::worker_ports));
+  }
+  for (const auto& [name, value] : object->items()) {
+    const auto number = value.is_number_integer() ? value.get<std::int64_t>() : 0;
+    if (number < 1 || number > 65535 || name.size() > limits::port_name_bytes) {
+      rows.refuse(
+          fmt::format("has a port {} that is not a number from 1 to 65535, or whose name has "
+                      "more than {} bytes",
+                      in_quotes(name), limits::port_name_bytes));
+    }
+    ports[name] = static_cast<std::uint16_t>(number);
+  }
+}
+
+inline void describe(job_roles::worker& worker, record_rows& rows) {
+  constexpr std::int64_t most = std::int64_t{limits::nodes} * limits::local_world_size;
+  rows.number("rank", worker.rank, 0, most - 1);
+  rows.number("local_rank", worker.local_rank, 0, limits::local_world_size - 1);
+  rows.text("node", worker.node, limits::host_name_bytes);
+  rows.text("address", worker.address, limits::host_name_bytes);
+  ports_row(rows, worker.ports);
+}
+
+inline std::vector<job_roles::worker> read_workers(std::string_view subject,
+                                                        const nlohmann::ordered_json& list) {
+  std::vector<job_roles::worker> workers;
+  workers.reserve(list.size());
+  for (const nlohmann::ordered_json& each : list) {
+    read_record(json_fields(subject, each), workers.emplace_back());
+  }
+  return workers;
+}
+
+inline void describe(job_roles::role& role, record_rows& rows) {
+  rows.text("state", role.state, limits::role_name_bytes);
+  rows.flag("ready", role.is_ready);
+  rows.number("epoch", role.epoch);
+  constexpr std::size_t most = std::size_t{limits::nodes} * limits::local_world_size;
+  const auto* list = rows.list("workers", objects_text(role.workers), most);
+  if (list != nullptr) role.workers = read_workers(roles_subject, *list);
+}
+
+inline void describe(job_roles& document, record_rows& rows) {
+  rows.number("revision", document.revision, 0, std::numeric_limits<std::int64_t>::max());
+  std::string text;
+  for (const job_roles::role& role : document.roles) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_string(role.name),
+                        object_text(role));
+  }
+  const auto* object = rows.json("roles", "{" + text + "}");
+  if (object == nullptr) return;
+  if (!object->is_object() || object->size() > limits::roles) {
+    rows.refuse(
+        fmt::format("has \"roles\" other than an object of at most {} roles", limits::roles));
+  }
+  for (const auto& [name, value] : object->items()) {
+    if (name.empty() || name.size() > limits::role_name_bytes) {
+      rows.refuse(fmt::format("has a role whose name has {} bytes; 1 to {} are allowed",
+                              name.size(), limits::role_name_bytes));
+    }
+    job_roles::role& role = document.roles.emplace_back();
+    role.name = name;
+    read_record(json_fields(roles_subject, value), role);
+  }
+}
+
+ELASTIC_DECL std::string roles_text(const job_roles& document) {
+  return object_text(document) + '\n';
+}
+
+ELASTIC_DECL job_roles parse_roles(std::string_view text) {
+  job_roles document;
+  read_record(json_fields(roles_subject, text, limits::roles_file_bytes), document);
+  return document;
+}
+
+/// A list of workers as a message.
+struct told_workers {
+  std::vector<job_roles::worker> workers;
+};
+
+inline void describe(told_workers& told, record_rows& rows) {
+  const auto* list =
+      rows.list("workers", objects_text(told.workers), std::size_t{limits::local_world_size});
+  if (list != nullptr) told.workers = read_workers(places_subject, *list);
+}
+
+ELASTIC_DECL std::string workers_text(const std::vector<job_roles::worker>& workers) {
+  return object_text(told_workers{workers});
+}
+
+ELASTIC_DECL std::vector<job_roles::worker> parse_workers(std::string_view text) {
+  told_workers told;
+  read_record(json_fields(places_subject, text, limits::role_places_bytes), told);
+  return told.workers;
 }
 
 }  // namespace elastic::detail
@@ -60580,13 +60094,20 @@ ELASTIC_DECL bool kept_recorders::write_one(room& budget, const std::string& fol
 
 namespace elastic::detail {
 
-ELASTIC_DECL error_file_watch::error_file_watch(asio::any_io_executor strand)
-    : stream_(std::move(strand)) {
+ELASTIC_DECL bool error_file_watch::open() {
+  if (stream_.is_open()) return true;
   unique_fd events(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  if (!events) return;
+  if (!events) return false;
   asio_error_code failure;
   stream_.assign(events.get(), failure);
-  if (!failure) events.release();
+  if (failure) return false;
+  events.release();
+  return true;
+}
+
+ELASTIC_DECL void error_file_watch::clear() {
+  for (const auto& [watch, each] : places_) ::inotify_rm_watch(stream_.native_handle(), watch);
+  places_.clear();
 }
 
 ELASTIC_DECL void error_file_watch::add(int local_rank, const std::string& file) {
@@ -60966,6 +60487,8 @@ ELASTIC_DECL std::string notice_judge::ranks_of(const records& workers) {
 
 // ---- elastic/diagnosis/detail/notice_watch.ipp ----
 
+#include <fmt/ranges.h>
+
 namespace elastic::detail {
 
 ELASTIC_DECL notice_watch::notice_watch(const job_diagnosis& terms,
@@ -60977,6 +60500,7 @@ ELASTIC_DECL notice_watch::notice_watch(const job_diagnosis& terms,
       agent_(agent),
       places_(std::move(places)),
       read_(std::move(read)),
+      files_(agent.strand),
       evidence_(agent.strand) {}
 
 ELASTIC_DECL void notice_watch::progressed(const worker_progress& made) {
@@ -61024,26 +60548,33 @@ ELASTIC_DECL task<void> notice_watch::watch() {
   // File systems have coarse clocks.
   constexpr std::chrono::seconds tolerance(1);
   began_ = agent_.time->wall_now() - tolerance;
-  error_file_watch files(agent_.strand);
-  const std::vector<agent_part::attempt_worker> workers = agent_.workers();
+  files_.clear();
+  std::vector<agent_part::attempt_worker> workers = agent_.workers();
   // All are below one folder.
   const bool may_block = !workers.empty() && may_hang(workers.front().error_file);
   for (const agent_part::attempt_worker& each : workers) {
     if (!each.end.empty()) evidence_.set();
-    if (each.error_file.empty() || may_block) continue;
-    files.add(each.local_rank, each.error_file);
-    unread_.insert(each.local_rank);
+    if (!each.error_file.empty() && !may_block) unread_.insert(each.local_rank);
+  }
+  if (unread_.empty()) workers.clear();
+  co_await race(follow(std::move(workers)), judge());
+}
+
+/// Begins late, so that a job which is soon over does not wait for the kernel at its end. Without
+/// the help of the kernel, error files are read when the first other sign is seen.
+ELASTIC_DECL task<void> notice_watch::follow(std::vector<agent_part::attempt_worker> workers) {
+  constexpr std::chrono::seconds patience(2);
+  const time_point begin = deadline_after(agent_.time->now(), patience);
+  if (!workers.empty()) co_await agent_.time->sleep_until(begin);
+  if (workers.empty() || !files_.open()) co_await agent_.time->sleep_until(time_point::max());
+  for (const agent_part::attempt_worker& each : workers) {
+    if (each.error_file.empty()) continue;
+    files_.add(each.local_rank, each.error_file);
     // It may have been written before it was watched.
     if (std::error_code none; std::filesystem::exists(each.error_file, none)) failing();
   }
-  co_await race(follow(files), judge());
-}
-
-/// Without the help of the kernel, error files are read when the first other sign is seen.
-ELASTIC_DECL task<void> notice_watch::follow(error_file_watch& files) {
-  if (!files.is_open()) co_await agent_.time->sleep_until(time_point::max());
   for (;;) {
-    const std::vector<int> ranks = co_await files.written();
+    const std::vector<int> ranks = co_await files_.written();
     unread_.insert(ranks.begin(), ranks.end());
     failing();
   }
@@ -61978,6 +61509,8 @@ ELASTIC_DECL stall_remedy remedy_for(const stall_verdict& verdict,
 
 // ---- elastic/diagnosis/detail/diagnosis_part.ipp ----
 
+#include <fmt/ranges.h>
+
 namespace elastic::detail {
 
 /// How long after the end of a worker a job that goes on is looked at first, and from when on no
@@ -62524,7 +62057,7 @@ ELASTIC_DECL void standby_part::begin_replacement(const rendezvous_round&) {
   standbys_->begin_replacement();
 }
 
-ELASTIC_DECL std::optional<worker_starts> standby_part::starts() const {
+ELASTIC_DECL std::optional<run_result::worker_starts> standby_part::starts() const {
   return standbys_->starts();
 }
 
@@ -62550,6 +62083,83 @@ ELASTIC_DECL task<void> standby_part::beside_workers(bool may_restart) {
 ELASTIC_DECL void standby_part::end_attempt() { standbys_->check(); }
 
 ELASTIC_DECL task<void> standby_part::end() { return standbys_->stop(); }
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/process/detail/memory_room.ipp ----
+
+#include <fstream>
+#include <sstream>
+
+namespace elastic::detail {
+
+/// The number after a name at the start of a line.
+inline std::optional<std::uint64_t> number_named(const std::string& file, std::string_view wanted) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name;
+    std::uint64_t number = 0;
+    if (words >> name && name == wanted && words >> number) return number;
+  }
+  return std::nullopt;
+}
+
+inline std::optional<std::uint64_t> number_in(const std::string& file) {
+  std::ifstream text(file);
+  std::uint64_t number = 0;
+  if (text >> number) return number;
+  return std::nullopt;  // "max", too
+}
+
+/// What is left of a cgroup's limit. Clean file pages count as free: the kernel can reclaim them.
+inline std::optional<std::uint64_t> available_in(const std::string& folder) {
+  const auto limit = number_in(folder + "/memory.max");
+  const auto used = number_in(folder + "/memory.current");
+  if (!limit || !used) return std::nullopt;
+  const auto clean = number_named(folder + "/memory.stat", "inactive_file").value_or(0);
+  const std::uint64_t kept = *used - std::min(clean, *used);
+  return *limit - std::min(kept, *limit);
+}
+
+/// The least of a number of the machine, in KiB, and one of each cgroup above this process.
+template <class OfGroup>
+std::optional<std::uint64_t> least_memory(const std::string& root, std::string_view of_machine,
+                                          OfGroup of_group) {
+  constexpr std::uint64_t kib = 1024;
+  auto least = number_named(root + "/proc/meminfo", of_machine);
+  if (least) *least *= kib;
+  std::string path = cgroup_path(root + "/proc/self/cgroup", "");
+  while (!path.empty()) {
+    const std::optional<std::uint64_t> own = of_group(root + "/sys/fs/cgroup" + path);
+    if (own) least = std::min(*own, least.value_or(*own));
+    path.resize(std::min(path.rfind('/'), path.size() - 1));
+  }
+  return least;
+}
+
+ELASTIC_DECL std::optional<std::uint64_t> available_memory(const std::string& root) {
+  return least_memory(root, "MemAvailable:", available_in);
+}
+
+ELASTIC_DECL std::optional<std::uint64_t> whole_memory(const std::string& root) {
+  return least_memory(root, "MemTotal:", [](const std::string& folder) {
+    return number_in(folder + "/memory.max");
+  });
+}
+
+ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root) {
+  std::ifstream pages(fmt::format("{}/proc/{}/statm", root, pid));
+  std::uint64_t size = 0;
+  std::uint64_t resident = 0;
+  std::uint64_t shared = 0;
+  if (!(pages >> size >> resident >> shared) || shared > resident) return 0;
+  return (resident - shared) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
 
 }  // namespace elastic::detail
 
@@ -62583,6 +62193,9 @@ ELASTIC_DECL option_type variable_type();
 
 /// --wire: "jax,tf".
 ELASTIC_DECL option_type wire_type();
+
+/// --vault-limit: "64G", "25%".
+ELASTIC_DECL option_type vault_limit_type();
 
 /// --wrap: a command for the shell, with fields.
 ELASTIC_DECL option_type wrap_type();
@@ -62680,7 +62293,7 @@ auto in_logs(Members... members) {
   return in_job(&launch_config::workers, &worker_spec::logs, members...);
 }
 
-/// A type whose values a shell completes by these words, besides which there are others.
+/// A type for whose values shells suggest these words. Other values are valid, too.
 inline option_type with_words(option_type type, std::vector<std::string> words) {
   type.choices = std::move(words);
   return type;
@@ -62850,7 +62463,7 @@ inline std::vector<option_row> make_option_rows() {
        .help = "Number of nodes, or the range within which the job may run. With a range, the "
                "first round waits 30 s for further nodes once it has MIN (--rdzv-conf "
                "last_call_timeout); later rounds begin as soon as all remaining and waiting nodes "
-               "are there. A list such as 2,4,8 has the only numbers that the job may use (c10d, "
+               "are there. With a list such as 2,4,8, the job uses only these numbers (c10d, "
                "etcd-v3 and file); surplus nodes stand by.",
        .type = nodes_type()},
       {.names = "--scale-up-delay",
@@ -62945,14 +62558,14 @@ inline std::vector<option_row> make_option_rows() {
        .scope = option_scope::role,
        .help = "How long to wait before a restart. The wait doubles before each further restart, "
                "up to --restart-delay-max. 0: no wait.",
-       .type = seconds_type(in_restart(&restart_terms::delay)),
+       .type = seconds_type(in_restart(&worker_spec::restart_terms::delay)),
        .is_own = true},
       {.names = "--restart-delay-max",
        .value = "SECONDS",
        .heading = heading_failure,
        .scope = option_scope::role,
        .help = "The longest wait before a restart.",
-       .type = seconds_type(in_restart(&restart_terms::delay_max)),
+       .type = seconds_type(in_restart(&worker_spec::restart_terms::delay_max)),
        .is_own = true},
       {.names = "--restart-healthy-uptime",
        .value = "SECONDS",
@@ -62960,14 +62573,14 @@ inline std::vector<option_row> make_option_rows() {
        .scope = option_scope::role,
        .help = "If the workers ran for at least this long, the wait after their failure is "
                "--restart-delay again.",
-       .type = seconds_type(in_restart(&restart_terms::healthy_uptime)),
+       .type = seconds_type(in_restart(&worker_spec::restart_terms::healthy_uptime)),
        .is_own = true},
       {.names = "--restart-window",
        .value = "SECONDS",
        .heading = heading_failure,
        .scope = option_scope::role,
        .help = "Count only the failures of the last SECONDS against --max-restarts. 0: count all.",
-       .type = seconds_type(in_restart(&restart_terms::window)),
+       .type = seconds_type(in_restart(&worker_spec::restart_terms::window)),
        .is_own = true},
       {.names = "--restart-while-progress",
        .value = "N",
@@ -62976,7 +62589,7 @@ inline std::vector<option_row> make_option_rows() {
        .help = "Do not restart after N failures in a row without a new step, as reported over the "
                "control channel; the exit code is then 93. 0: ignore progress.",
        .type = number_type<int>(0, std::numeric_limits<int>::max(),
-                                in_restart(&restart_terms::while_progress)),
+                                in_restart(&worker_spec::restart_terms::while_progress)),
        .is_own = true},
       {.names = "--restart-never-after",
        .value = "ENDS",
@@ -62984,7 +62597,7 @@ inline std::vector<option_row> make_option_rows() {
        .scope = option_scope::role,
        .help = "Do not restart after these ends of a worker: exit codes and signals, such as "
                "93,SIGABRT.",
-       .type = ends_type(in_restart(&restart_terms::never_after)),
+       .type = ends_type(in_restart(&worker_spec::restart_terms::never_after)),
        .default_text = "none",
        .is_own = true},
       {.names = "--restart-only-after",
@@ -62992,7 +62605,7 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_failure,
        .scope = option_scope::role,
        .help = "Restart only after these ends of a worker: exit codes and signals.",
-       .type = ends_type(in_restart(&restart_terms::only_after)),
+       .type = ends_type(in_restart(&worker_spec::restart_terms::only_after)),
        .default_text = "any",
        .is_own = true},
       {.names = "--warm-standby",
@@ -63043,6 +62656,16 @@ inline std::vector<option_row> make_option_rows() {
        .type = choice_type<failure_policy>(
            {{"restart", failure_policy::restart}, {"replace", failure_policy::replace}},
            in_job(&launch_config::workers, &worker_spec::on_failure)),
+       .is_own = true},
+      {.names = "--vault-limit",
+       .value = "SIZE",
+       .heading = heading_failure,
+       .scope = option_scope::world,
+       .help = "How much memory of this node keeps what the workers commit (elasticrun.vault), so "
+               "that it survives them: a size such as 64G, or a percentage such as 40% of the "
+               "memory that this process can have. For jobs of one node.",
+       .type = vault_limit_type(),
+       .default_text = "none",
        .is_own = true},
       {.names = "--rejoin-timeout",
        .value = "SECONDS",
@@ -63213,8 +62836,8 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_failure,
        .scope = option_scope::world,
        .help = "Kill a worker as hung if it has reported an exception, does not end, and has done "
-               "nothing at all for this long: no step, output or heartbeat, and neither computing "
-               "nor reading or writing. 0: never.",
+               "nothing at all for this long: no step, output or heartbeat, no computing, reading "
+               "or writing. 0: never.",
        .type = seconds_type(in_config(&program_config::diagnosis, &job_diagnosis::end_after_error)),
        .is_own = true},
       {.names = "--hang-hook",
@@ -63329,7 +62952,7 @@ inline std::vector<option_row> make_option_rows() {
        .value = "FORMAT",
        .heading = heading_output,
        .scope = option_scope::role,
-       .help = "How output is shown: text, or json, which shows each line, teed or not, as an "
+       .help = "How output is shown: text or json. json shows each line, teed or not, as an "
                "object with time, host, role, rank, local_rank, attempt, stream and text. Log "
                "files are not changed.",
        .type = choice_type<log_options::line_format>(
@@ -63693,7 +63316,8 @@ class option_scanner {
                 fmt::format("unknown option {}; {}", in_quotes(name), hint));
   }
 
-  /// `letter` of an argument such as "-mx" is not an option; the whole may lack a second dash.
+  /// Refuses the unknown option `letter` in an argument such as "-mx". The user may also have
+  /// forgotten the second dash of a long name.
   [[noreturn]] static void refuse_short(char letter, std::string_view argument) {
     const std::string as_long = fmt::format("-{}", argument.substr(0, argument.find('=')));
     const auto candidates = matches(as_long);
@@ -63746,7 +63370,7 @@ ELASTIC_DECL std::optional<option_value> given_options::find(std::string_view lo
 }
 
 ELASTIC_DECL void given_options::read_into(option_target& target,
-                                           const command_line_facts& facts) const {
+                                           const command_line::facts& facts) const {
   for (const option_row& row : option_rows()) {
     const auto values = values_.find(&row);
     if (values == values_.end()) continue;
@@ -63770,7 +63394,7 @@ ELASTIC_DECL std::vector<std::pair<const option_row*, option_value>> given_optio
 }
 
 ELASTIC_DECL void given_options::adopt(std::string_view long_name, option_value value,
-                                       const command_line_facts& facts, option_target& target) {
+                                       const command_line::facts& facts, option_target& target) {
   const option_row& row = option_named(long_name);
   row.type.read(value, facts, target);
   values_[&row] = {std::move(value)};
@@ -63852,8 +63476,9 @@ inline void check_static(const launch_config& config) {
   }
 }
 
-/// `--standalone`, and what is the same: a single node that was told nothing about a rendezvous,
-/// as for torchrun since 2.14. Else two such jobs on one machine would meet at the default port.
+/// Makes a job standalone: one with `--standalone`, or one of a single node whose options name no
+/// rendezvous, as torchrun does since 2.14. Otherwise two such jobs on one machine would meet at
+/// the default port.
 inline void settle_standalone(const given_options& options, launch_config& config) {
   const bool is_standalone = config.standalone;
   rendezvous_parameters& rendezvous = config.rendezvous;
@@ -63881,7 +63506,7 @@ inline void warn_of_unused(const given_options& options, const launch_config& co
     const auto value = options.find(name);
     if (value) warnings.push_back(fmt::format("{} has no effect: {} uses it", value->source, user));
   };
-  // A rank of 0 is what every node has that is alone; many scripts give it always.
+  // Every node that is alone has rank 0, and many scripts always give it.
   if (!is_static && rendezvous.node_rank != 0) warn("--node-rank", "only --rdzv-backend static");
   for (const char* name : {"--master-addr", "--master-port"}) {
     if (!uses_master) warn(name, "only --rdzv-backend static without --rdzv-endpoint");
@@ -63894,7 +63519,7 @@ inline void warn_of_unused(const given_options& options, const launch_config& co
   if (config.standalone) warn("--exclude-for", "only a job of several nodes");
 }
 
-/// A job that other jobs would take for theirs.
+/// Warns if other jobs would take this job for theirs.
 inline void warn_of_missing_run_id(const given_options& options, const launch_config& config,
                                    std::vector<std::string>& warnings) {
   const rendezvous_parameters& rendezvous = config.rendezvous;
@@ -63906,7 +63531,7 @@ inline void warn_of_missing_run_id(const given_options& options, const launch_co
                   rendezvous.run_id));
 }
 
-ELASTIC_DECL void settle_nodes(const given_options& options, const command_line_facts& facts,
+ELASTIC_DECL void settle_nodes(const given_options& options, const command_line::facts& facts,
                                launch_config& config, std::vector<std::string>& warnings) {
   check_endpoint(options, config.rendezvous);
   settle_standalone(options, config);
@@ -64027,6 +63652,15 @@ inline void check_wire(const given_options& options, const option_target& target
   }
 }
 
+/// No other node would know what this one has.
+inline void check_vault(const given_options& options, const option_target& target) {
+  const int nodes = target.config.job.rendezvous.max_nodes;
+  if (!target.config.vault.is_set() || nodes == 1) return;
+  const option_value limit = *options.find("--vault-limit");
+  refuse_options(fmt::format("{} is for jobs of one node, and this one may have {}", limit.source,
+                             nodes));
+}
+
 inline void check_stall_policy(const program_config& config) {
   const bool replaces = config.job.workers.on_failure == failure_policy::replace;
   if (config.diagnosis.on_stall != job_diagnosis::policy::replace || replaces) return;
@@ -64111,7 +63745,7 @@ inline void check_job_file(const given_options& options, const std::vector<std::
 
 ELASTIC_DECL void settle_program(const given_options& options,
                                  const std::vector<std::string>& operands,
-                                 const command_line_facts& facts, option_target& target,
+                                 const command_line::facts& facts, option_target& target,
                                  std::vector<std::string>& warnings) {
   program_config& config = target.config;
   check_job_file(options, operands, config);
@@ -64119,6 +63753,7 @@ ELASTIC_DECL void settle_program(const given_options& options,
   check_standby(options, target);
   check_debugger(options, target);
   check_wire(options, target);
+  check_vault(options, target);
   check_diagnosis(options, target);
   const bool is_direct = target.no_python && !target.run_path;
   if (target.module && (is_direct || target.run_path)) {
@@ -64224,16 +63859,16 @@ _elasticrun() {{
 complete -o default -F _elasticrun elasticrun
 )";
 
-inline std::string words_of(const std::vector<command_line_facts::command>& commands) {
+inline std::string words_of(const std::vector<command_line::facts::command>& commands) {
   std::string words;
-  for (const command_line_facts::command& command : commands) {
+  for (const command_line::facts::command& command : commands) {
     words += (words.empty() ? "" : " ") + command.word;
   }
   return words;
 }
 
 /// "--watch", "--ready" and so on of "[--watch | --ready] [ADDRESS]".
-inline std::vector<std::string> options_of(const command_line_facts::command& command) {
+inline std::vector<std::string> options_of(const command_line::facts::command& command) {
   std::vector<std::string> options;
   for (auto position = command.arguments.find("--"); position != std::string::npos;
        position = command.arguments.find("--", position)) {
@@ -64246,9 +63881,9 @@ inline std::vector<std::string> options_of(const command_line_facts::command& co
 }
 
 /// After a command: its options, or files. A path that begins with a dash is no concern here.
-inline std::string bash_commands(const std::vector<command_line_facts::command>& commands) {
+inline std::string bash_commands(const std::vector<command_line::facts::command>& commands) {
   std::string text;
-  for (const command_line_facts::command& command : commands) {
+  for (const command_line::facts::command& command : commands) {
     text += fmt::format(
         "      {})\n        [[ $word == -* ]] && COMPREPLY=($(compgen -W \"{}\" -- \"$word\"))\n"
         "        return ;;\n",
@@ -64257,7 +63892,7 @@ inline std::string bash_commands(const std::vector<command_line_facts::command>&
   return text;
 }
 
-inline std::string bash_completion(const std::vector<command_line_facts::command>& commands) {
+inline std::string bash_completion(const std::vector<command_line::facts::command>& commands) {
   std::vector<std::string> with_value;
   std::vector<std::string> options;
   std::string choices;
@@ -64274,7 +63909,7 @@ inline std::string bash_completion(const std::vector<command_line_facts::command
 
 // ---- zsh ----------------------------------------------------------------------------------------
 
-inline std::string zsh_completion(const std::vector<command_line_facts::command>& commands) {
+inline std::string zsh_completion(const std::vector<command_line::facts::command>& commands) {
   std::string script =
       "#compdef elasticrun\n# The output of elasticrun --print-completion zsh\n"
       "local context state state_descr line\ntypeset -A opt_args\n_arguments -s -S";
@@ -64300,7 +63935,7 @@ inline std::string zsh_completion(const std::vector<command_line_facts::command>
       " \\\n  '1:script:{{_alternative \"commands:command:({})\" \"scripts:script:_files\"}}'"
       " '*::argument:->arguments'\n[[ $state == arguments ]] && case $words[1] in\n",
       words_of(commands));
-  for (const command_line_facts::command& command : commands) {
+  for (const command_line::facts::command& command : commands) {
     script += fmt::format("  {}) _arguments", command.word);
     for (const std::string& option : options_of(command)) script += " " + option;
     script += " '*:file:_files' ;;\n";
@@ -64310,10 +63945,10 @@ inline std::string zsh_completion(const std::vector<command_line_facts::command>
 
 // ---- fish ---------------------------------------------------------------------------------------
 
-inline std::string fish_completion(const std::vector<command_line_facts::command>& commands) {
+inline std::string fish_completion(const std::vector<command_line::facts::command>& commands) {
   std::string script = "# The output of elasticrun --print-completion fish\n";
   std::string words;
-  for (const command_line_facts::command& row : commands) {
+  for (const command_line::facts::command& row : commands) {
     words += " " + row.word;
     script += fmt::format("complete -c elasticrun -n __fish_use_subcommand -a {} -d '{}'\n",
                           row.word, escaped(first_sentence(row.help), "\\'"));
@@ -64357,7 +63992,7 @@ ELASTIC_DECL const std::vector<std::string>& completion_shells() {
 }
 
 ELASTIC_DECL std::string completion_script(
-    std::string_view shell, const std::vector<command_line_facts::command>& commands) {
+    std::string_view shell, const std::vector<command_line::facts::command>& commands) {
   if (shell == "bash") return bash_completion(commands);
   if (shell == "zsh") return zsh_completion(commands);
   if (shell == "fish") return fish_completion(commands);
@@ -64400,7 +64035,7 @@ inline std::string man_option(const option_row& row) {
   return fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(names), value, roff(text));
 }
 
-ELASTIC_DECL std::string man_page(const std::vector<command_line_facts::command>& commands) {
+ELASTIC_DECL std::string man_page(const std::vector<command_line::facts::command>& commands) {
   std::string page = fmt::format(
       ".TH ELASTICRUN 1 \"\" \"elasticrun {}\"\n.SH NAME\nelasticrun \\- starts the workers of a "
       "job, watches them, and restarts them when one fails\n.SH SYNOPSIS\n.B elasticrun\n"
@@ -64414,7 +64049,7 @@ ELASTIC_DECL std::string man_page(const std::vector<command_line_facts::command>
     page += man_option(row);
   }
   page += ".SH COMMANDS\nIn place of a script, if there is no script of that name:\n";
-  for (const command_line_facts::command& row : commands) {
+  for (const command_line::facts::command& row : commands) {
     page += fmt::format(".TP\n\\fB{}\\fR \\fI{}\\fR\n{}\n", roff(row.word), roff(row.arguments),
                         roff(row.help));
   }
@@ -64428,8 +64063,8 @@ ELASTIC_DECL std::string man_page(const std::vector<command_line_facts::command>
 
 namespace elastic::detail {
 
-/// Appends `text` in lines of at most 79 columns; the first begins at column `indent`, if the
-/// output stands, and so do all others.
+/// Appends `text` in lines of at most 79 columns. The last line of `out` already has `indent`
+/// columns, and the further lines begin at that column, too.
 inline void append_wrapped(std::string& out, std::string_view text, std::size_t indent) {
   constexpr std::size_t width = 79;
   std::size_t column = indent;
@@ -64474,7 +64109,7 @@ inline bool is_of_job_files(const option_row& row) {
   return name == "--job" || name == "--set" || name == "--print-job";
 }
 
-inline std::string command_help(const command_line_facts::command& row) {
+inline std::string command_help(const command_line::facts::command& row) {
   constexpr std::size_t indent = 26;
   std::string line = fmt::format("  {} {}\n", row.word, row.arguments);
   line.append(indent, ' ');
@@ -64530,7 +64165,7 @@ ELASTIC_DECL std::string_view help_introduction() { return introduction_text; }
 ELASTIC_DECL std::string_view help_environment() { return environment_text; }
 ELASTIC_DECL std::string_view help_exit_codes() { return exit_codes_text; }
 
-ELASTIC_DECL std::string help_text(const command_line_facts& facts) {
+ELASTIC_DECL std::string help_text(const command_line::facts& facts) {
   std::string text =
       fmt::format("Usage: {} [options] script [arguments of the script]\n\n", facts.program);
   text += introduction_text;
@@ -64546,7 +64181,7 @@ ELASTIC_DECL std::string help_text(const command_line_facts& facts) {
   if (!facts.commands.empty()) {
     text += "\nCommands in place of a script, if there is no script of that name:\n";
   }
-  for (const command_line_facts::command& command : facts.commands) text += command_help(command);
+  for (const command_line::facts::command& command : facts.commands) text += command_help(command);
   return text +
          fmt::format("\nEnvironment:\n{}\nExit codes:\n{}", environment_text, exit_codes_text);
 }
@@ -64613,7 +64248,7 @@ ELASTIC_DECL duration seconds_of(const option_value& option) {
 
 ELASTIC_DECL option_type text_type(option_field<std::string> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     field(target) = option.text;
   };
   type.show = [=](const option_target& target) { return shown(field, target); };
@@ -64622,7 +64257,7 @@ ELASTIC_DECL option_type text_type(option_field<std::string> field) {
 
 ELASTIC_DECL option_type flag_type(option_field<bool> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     constexpr int most = std::numeric_limits<int>::max();
     const auto number = number_between(option.text, std::numeric_limits<int>::min(), most);
     if (!number) refuse_value(option, "must be 0 (off) or 1 (on)");
@@ -64639,7 +64274,7 @@ inline std::function<std::string(const option_target&)> show_seconds(option_fiel
 
 ELASTIC_DECL option_type seconds_type(option_field<duration> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     field(target) = seconds_of(option);
   };
   type.show = show_seconds(field);
@@ -64649,7 +64284,7 @@ ELASTIC_DECL option_type seconds_type(option_field<duration> field) {
 ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
                                               option_field<duration> field, zero_seconds zero) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     const std::optional<duration> time = seconds_in(option.text, most);
     const bool needs_more = zero == zero_seconds::refused;
     if (!time || (needs_more && *time == duration::zero())) {
@@ -64664,7 +64299,7 @@ ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
 
 ELASTIC_DECL option_type streams_type(option_field<stream_selection> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     try {
       field(target) = stream_selection::parse(option.text);
     } catch (const error&) {
@@ -64681,7 +64316,7 @@ ELASTIC_DECL option_type streams_type(option_field<stream_selection> field) {
 
 ELASTIC_DECL option_type ends_type(option_field<exit_selection> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     try {
       field(target) = exit_selection::parse(option.text);
     } catch (const error& refusal) {
@@ -64693,7 +64328,7 @@ ELASTIC_DECL option_type ends_type(option_field<exit_selection> field) {
 
 ELASTIC_DECL option_type signals_type(option_field<std::vector<int>> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     std::vector<int> numbers;
     std::string_view rest = option.text;
     for (std::size_t comma = 0; comma != std::string_view::npos;) {
@@ -64731,7 +64366,7 @@ inline std::vector<std::string> split_texts(std::string_view list) {
 
 ELASTIC_DECL option_type texts_type(option_field<std::vector<std::string>> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     auto texts = split_texts(option.text);
     if (texts.empty()) refuse_value(option, "texts are needed, such as loss,error");
     field(target) = std::move(texts);
@@ -64750,7 +64385,7 @@ ELASTIC_DECL std::string enumerated(const std::vector<std::string>& names) {
 
 ELASTIC_DECL option_type ignored_choice_type(std::vector<std::string> names) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target&) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target&) {
     if (std::find(names.begin(), names.end(), option.text) != names.end()) return;
     refuse_value(option, "must be " + enumerated(names));
   };
@@ -64782,7 +64417,7 @@ namespace elastic::detail {
 /// Fills in what Slurm knows of the job, option by option.
 class slurm_adopter {
  public:
-  slurm_adopter(given_options& options, const command_line_facts& facts, option_target& target)
+  slurm_adopter(given_options& options, const command_line::facts& facts, option_target& target)
       : given_(options), facts_(facts), target_(target) {}
 
   slurm_words adopt() {
@@ -64926,8 +64561,8 @@ class slurm_adopter {
     if (!has("--master-port")) take("--master-port", std::to_string(port()), "SLURM_JOB_ID");
   }
 
-  /// As Slurm names a step, with how often the job was put back into the queue: what the nodes left
-  /// in a place that outlives them, such as an etcd, is none of the next try's.
+  /// Takes Slurm's name of the step, with the number of times that the job was requeued. The next
+  /// try must not find what these nodes left in a place that outlives them, such as etcd.
   void adopt_run_id() {
     if (has("--rdzv-id")) return;
     std::string id = fmt::format("{}.{}", number("SLURM_JOB_ID"), number("SLURM_STEP_ID"));
@@ -64939,13 +64574,13 @@ class slurm_adopter {
   }
 
   given_options& given_;
-  const command_line_facts& facts_;
+  const command_line::facts& facts_;
   option_target& target_;
   slurm_words words_;
   std::vector<std::string> taken_;
 };
 
-ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line_facts& facts,
+ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line::facts& facts,
                                           option_target& target) {
   return slurm_adopter(options, facts, target).adopt();
 }
@@ -65442,37 +65077,6 @@ ELASTIC_DECL bool http_connection::ends_with_connection() const {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2 || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/net/detail/tcp_stream.hpp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket& socket,
-                                                            asio::ip::tcp::endpoint end);
-
-/// Connects to a port of a host, at the first address that accepts.
-///
-/// Errors: `errc::connection_failed`, naming each address that was tried and its error, or the name
-/// that cannot be resolved.
-/// Cancellation: all types.
-ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint server);
-
-/// A plain TCP connection, without encryption.
-class ELASTIC_EXPORT tcp_stream final : public byte_stream {
- public:
-  explicit tcp_stream(asio::ip::tcp::socket connected) : socket_(std::move(connected)) {}
-
-  ELASTIC_DECL task<std::size_t> read_some(asio::mutable_buffer buffer) override;
-  ELASTIC_DECL task<void> write(std::string bytes) override;
-  ELASTIC_DECL void close() override;
-
- private:
-  ELASTIC_DECL void throw_if(asio_error_code failure) const;
-
-  asio::ip::tcp::socket socket_;
-};
-
-}  // namespace elastic::detail
-
 // ---- elastic/net/detail/tls_stream.hpp ----
 
 namespace elastic::detail {
@@ -65532,7 +65136,8 @@ ELASTIC_DECL task<std::string> etcd_client::version() & {
                                                     name_of(current_), shown(response)));
 }
 
-/// The gateway of etcd 3.6 and later has "code" and "message" in place of "error".
+/// Whether an answer is a refusal. The gateway of etcd 3.6 and later writes "code" and "message"
+/// instead of "error".
 inline bool holds_refusal(const nlohmann::json& answer) {
   return answer.contains("error") || (answer.contains("code") && answer.contains("message"));
 }
@@ -65744,7 +65349,7 @@ ELASTIC_DECL task<std::unique_ptr<http_connection>> etcd_client::connect(
   if (options_.uses_tls) {
     stream = co_await greet_by_tls(std::move(socket), address.host, options_.tls);
   } else {
-    stream = std::make_unique<tcp_stream>(std::move(socket));
+    stream = std::make_unique<socket_stream>(std::move(socket));
   }
   co_return std::make_unique<http_connection>(std::move(stream), elastic::to_text(address));
 }
@@ -66856,7 +66461,7 @@ ELASTIC_DECL bool has_confirmed(const legacy_state& state, int rank) {
 inline constexpr std::array<std::string_view, 5> legacy_words = {"setup", "joinable", "frozen",
                                                                  "final", "closed"};
 
-/// Parses a state. Checks each field when it is needed.
+/// Parses a state. Checks only the fields that a state with its status needs.
 class legacy_reader {
  public:
   using json = nlohmann::json;
@@ -67113,7 +66718,7 @@ ELASTIC_DECL task<void> legacy_lease::refresh() {
 }
 
 ELASTIC_DECL task<void> legacy_lease::keep(std::shared_ptr<legacy_lease> lease) {
-  // Two refreshes in a row may be late or lost.
+  // A third of the lease, so that two refreshes in a row may be late or lost.
   const duration interval = duration(legacy_ttl::lease) / 3;
   time_source& time = *lease->time_;
   for (;;) {
@@ -67667,7 +67272,8 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::placed_round() {
     round.master = co_await workers_.serve(address_, is_loopback(address_), nowhere);
   }
   if (round.dialect == rendezvous_round::agent_dialect::gather) co_return round;
-  // Agents of PyTorch 2.4 and newer agree on it before they exchange information about workers.
+  // Agents of PyTorch 2.4 and newer agree on the master before they exchange information about
+  // workers.
   const time_point limit = now() + settings_.join_timeout;
   task<rendezvous_round::master_endpoint> agreeing = agree_on_master(agents_, round.master, rank_);
   const std::optional<rendezvous_round::master_endpoint> agreed =
@@ -68054,7 +67660,7 @@ ELASTIC_DECL std::string rendezvous_link::local_address() const {
   return channel_ ? channel_->local_address() : std::string();
 }
 
-ELASTIC_DECL task<void> rendezvous_link::news() { co_await news_->wait(); }
+ELASTIC_DECL task<void> rendezvous_link::news() { return news_->wait(); }
 
 ELASTIC_DECL void rendezvous_link::send_until_superseded(rendezvous_request request) {
   standing_request_ = std::move(request);
@@ -68621,8 +68227,6 @@ class ELASTIC_EXPORT tcp_message_connector final : public message_connector {
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
 
  private:
-  ELASTIC_DECL static task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket& socket,
-                                                                     asio::ip::tcp::endpoint end);
   ELASTIC_DECL std::shared_ptr<message_channel> converse(asio::ip::tcp::socket socket) const;
 
   endpoint at_;
@@ -68729,7 +68333,7 @@ ELASTIC_DECL void rendezvous_host::show(std::string run_id,
   if (meeting_) meeting_->show(std::move(run_id), std::move(reports));
 }
 
-ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
+ELASTIC_DECL task<void> rendezvous_host::stop() { return server_->stop(); }
 
 ELASTIC_DECL std::shared_ptr<message_connector> make_rendezvous_connector(
     endpoint address, const rendezvous_parameters& parameters, std::size_t most_bytes) {
@@ -75273,70 +74877,6 @@ ELASTIC_DECL process_spec import_record::recorded(process_spec spec) const {
 
 #endif
 
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
-
-// ---- elastic/process/detail/memory_room.ipp ----
-
-#include <fstream>
-#include <sstream>
-
-namespace elastic::detail {
-
-/// The number after a name at the start of a line.
-inline std::optional<std::uint64_t> number_named(const std::string& file, std::string_view wanted) {
-  std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string name;
-    std::uint64_t number = 0;
-    if (words >> name && name == wanted && words >> number) return number;
-  }
-  return std::nullopt;
-}
-
-inline std::optional<std::uint64_t> number_in(const std::string& file) {
-  std::ifstream text(file);
-  std::uint64_t number = 0;
-  if (text >> number) return number;
-  return std::nullopt;  // "max", too
-}
-
-/// What is left of a cgroup's limit. Clean file pages count as free: the kernel can reclaim them.
-inline std::optional<std::uint64_t> available_in(const std::string& folder) {
-  const auto limit = number_in(folder + "/memory.max");
-  const auto used = number_in(folder + "/memory.current");
-  if (!limit || !used) return std::nullopt;
-  const auto clean = number_named(folder + "/memory.stat", "inactive_file").value_or(0);
-  const std::uint64_t kept = *used - std::min(clean, *used);
-  return *limit - std::min(kept, *limit);
-}
-
-ELASTIC_DECL std::optional<std::uint64_t> available_memory(const std::string& root) {
-  constexpr std::uint64_t kib = 1024;
-  auto least = number_named(root + "/proc/meminfo", "MemAvailable:");
-  if (least) *least *= kib;
-  std::string path = cgroup_path(root + "/proc/self/cgroup", "");
-  while (!path.empty()) {
-    const auto own = available_in(root + "/sys/fs/cgroup" + path);
-    if (own) least = std::min(*own, least.value_or(*own));
-    path.resize(std::min(path.rfind('/'), path.size() - 1));
-  }
-  return least;
-}
-
-ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root) {
-  std::ifstream pages(fmt::format("{}/proc/{}/statm", root, pid));
-  std::uint64_t size = 0;
-  std::uint64_t resident = 0;
-  std::uint64_t shared = 0;
-  if (!(pages >> size >> resident >> shared) || shared > resident) return 0;
-  return (resident - shared) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
-}  // namespace elastic::detail
-
-#endif
-
 #if defined(ELASTIC_WITH_ROLES) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3)
 
 // ---- elastic/roles/detail/replica_ledger.ipp ----
@@ -75344,8 +74884,8 @@ ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root) {
 namespace elastic::detail {
 
 /// Terms that limit only the number of restarts within the window.
-inline restart_terms budget_of(const restart_terms& terms) {
-  restart_terms budget;
+inline worker_spec::restart_terms budget_of(const worker_spec::restart_terms& terms) {
+  worker_spec::restart_terms budget;
   budget.window = terms.window;
   return budget;
 }
@@ -75478,7 +75018,7 @@ ELASTIC_DECL task<void> replica_run::pause() {
   }
   const std::string why = "paused " + command.reason;
   log_.warning("the replicas are {}", why);
-  journal_.note(job_event::type::job_paused, why);
+  journal_.record(job_event::type::job_paused, why);
   task<void> stopping = stop_all(usual_stop());
   co_await std::move(stopping);
   ended_.clear();
@@ -75496,7 +75036,7 @@ ELASTIC_DECL task<void> replica_run::resume() {
   const auto pending = std::exchange(asked_resume_, nullptr);
   const std::string how = "resumed " + pending->command().reason;
   log_.warning("the replicas are {}", how);
-  journal_.note(job_event::type::job_resumed, how);
+  journal_.record(job_event::type::job_resumed, how);
   is_paused_ = false;
   ++start_;
   tasks_ = std::make_unique<task_group>(strand_);
@@ -75570,7 +75110,7 @@ ELASTIC_DECL task<void> replica_run::open_and_start() {
 }
 
 ELASTIC_DECL task<void> replica_run::start_all() {
-  journal_.note(job_event::type::workers_starting);
+  journal_.record(job_event::type::workers_starting);
   const time_point starting = time_.now();
   rendezvous_round alone;
   alone.round = start_;
@@ -75583,7 +75123,7 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   std::vector<int> failures;
   for (const std::size_t replica : all) failures.push_back(ledger_.failures(replica));
   group_.on_start([this, alone, ranks, starting] {
-    journal_.note_workers(alone, ranks, std::nullopt, starting);
+    journal_.record_workers(alone, ranks, std::nullopt, starting);
   });
   task<void> begin = start_ == 0 ? group_.start(alone, ranks, run_id_, 0)
                                  : group_.start_replicas(alone, ranks, run_id_, failures);
@@ -75617,7 +75157,7 @@ ELASTIC_DECL void replica_run::judge(std::size_t replica) {
   const std::string hung = entry.hung.empty() ? "" : ", hung: " + entry.hung;
   log_.warning("{} replica {} (pid {}) ended: {}{}; {}", spec_.role, replica, entry.pid,
                status.text(), hung, next.reason);
-  journal_.note_decision(next, ledger_.failures(), next.restart);
+  journal_.record_decision(next, ledger_.failures(), next.restart);
   const std::string cause = fmt::format("replica {} ended: {}{}", replica, status.text(), hung);
   if (next.restart) {
     run_beside(
@@ -76773,7 +76313,7 @@ ELASTIC_DECL task<void> role_run::note_over() {
 
 ELASTIC_DECL void role_run::publish_state() {
   if (!plan_->options().on_change) return;
-  group_state now;
+  role_group::snapshot now;
   now.document = board_->document();
   for (std::size_t place = 0; place < entries_.size(); ++place) {
     now.reasons.push_back(machine_.reason(place));
@@ -77209,209 +76749,1901 @@ ELASTIC_DECL stop_request role_run::request_for(const role_step& step) const {
 
 #if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
-// ---- elastic/status/detail/node_report.ipp ----
-
-#include <cmath>
+// ---- elastic/status/detail/job_state.ipp ----
 
 namespace elastic::detail {
 
-/// The bytes of a reason; in JSON, each takes up to six.
-inline constexpr std::size_t report_reason_bytes = 240;
-
-inline std::string report_reason(std::string_view text) {
-  return std::string(beginning_of(text, report_reason_bytes));
+inline std::string exit_name(const job_event& event) {
+  if (event.signal) return fmt::format("signal:{}", *event.signal);
+  if (event.exit_code) return fmt::format("exit:{}", *event.exit_code);
+  return "unknown";
 }
 
-/// Local rank, condition, pid, step, total, seconds of a step, exit code or null, signal or null,
-/// reason.
-inline std::string report_text(const viewed_worker& worker) {
-  const auto optional = [](const std::optional<std::int64_t>& number) {
-    return number ? fmt::format("{}", *number) : std::string("null");
-  };
-  const double seconds = std::isfinite(worker.step_seconds) ? worker.step_seconds : 0;
-  return fmt::format("[{},{},{},{},{},{:.6g},{},{},{}]", worker.local_rank,
-                     static_cast<int>(worker.state), worker.pid, worker.step, worker.total, seconds,
-                     optional(worker.exit_code), optional(worker.signal),
-                     json_string(report_reason(worker.reason)));
+/// "rank 3 ended: exit code 1".
+inline std::string end_text(const job_event& event) {
+  const std::string how = event.reason.empty() ? exit_name(event) : event.reason;
+  return fmt::format("rank {} ended: {}", event.rank.value_or(-1), how);
 }
 
-/// The text of an event for other nodes; no more, since each part of a report has its room.
-inline std::string report_text(const journal_record& event) {
-  journal_record shown;
-  shown.sequence = event.sequence;
-  shown.epoch = event.epoch;
-  shown.time_us = event.time_us;
-  shown.node = report_reason(event.node);
-  shown.event.kind = event.event.kind;
-  shown.event.reason = report_reason(event.event.reason);
-  shown.event.rank = event.event.rank;
-  shown.event.exit_code = event.event.exit_code;
-  shown.event.signal = event.event.signal;
-  return to_json_line(shown);
+/// The begin of the span that a record ends, whatever a file says.
+inline std::int64_t time_before(const journal_record& record) {
+  const double began_us =
+      static_cast<double>(record.time_us) - record.event.seconds.value_or(0) * 1e6;
+  return static_cast<std::int64_t>(std::clamp(began_us, 0.0, 9e18));
 }
 
-template <class Entry>
-std::string report_list(const std::vector<Entry>& entries) {
-  std::string text;
-  for (const Entry& entry : entries) text += (text.empty() ? "" : ",") + report_text(entry);
-  return "[" + text + "]";
+ELASTIC_DECL void duration_histogram::add(double seconds) {
+  ++count;
+  sum += seconds;
+  const auto bound = std::lower_bound(bounds.begin(), bounds.end(), seconds);
+  if (bound != bounds.end()) ++counts[static_cast<std::size_t>(bound - bounds.begin())];
 }
 
-/// One of the numbers of a worker, within bounds.
-inline std::int64_t report_number(const record_rows& rows, const nlohmann::ordered_json& entry,
-                                  std::size_t index, std::int64_t least, std::int64_t most) {
-  const nlohmann::ordered_json& value = entry[index];
-  const bool is_large =
-      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
-  if (!value.is_number_integer() || is_large || value.get<std::int64_t>() < least ||
-      value.get<std::int64_t>() > most) {
-    rows.refuse(fmt::format("has a worker whose entry {} is not a number from {} to {}", index,
-                            least, most));
-  }
-  return value.get<std::int64_t>();
+ELASTIC_DECL const job_event* job_attempt::root_cause() const {
+  const bool is_own = !change || (change == "worker_failed" && !is_elsewhere);
+  if (!is_own) return nullptr;
+  if (!hung.empty()) return &hung.front();
+  return failures.empty() ? nullptr : &failures.front();
 }
 
-inline viewed_worker read_worker(const record_rows& rows, const nlohmann::ordered_json& entry,
-                                 std::int64_t size) {
-  constexpr auto most = std::numeric_limits<std::int64_t>::max();
-  constexpr auto least = std::numeric_limits<std::int64_t>::min();
-  constexpr std::size_t entries = 9;
-  if (!entry.is_array() || entry.size() != entries || !entry[8].is_string()) {
-    rows.refuse(fmt::format("has a worker that is not a list of {} entries", entries));
-  }
-  const auto number = [&](std::size_t index, std::int64_t start, std::int64_t high) {
-    return report_number(rows, entry, index, start, high);
-  };
-  viewed_worker worker;
-  worker.local_rank = number(0, 0, size - 1);
-  constexpr auto last = static_cast<std::int64_t>(worker_condition_names.size()) - 1;
-  worker.state = static_cast<viewed_worker::condition>(number(1, 0, last));
-  worker.pid = number(2, 0, most);
-  worker.step = number(3, -1, most);
-  worker.total = number(4, 0, most);
-  if (!entry[5].is_number() || !(entry[5].get<double>() >= 0) || entry[5].get<double>() > 1e12) {
-    rows.refuse("has a worker whose steps take no time");
-  }
-  worker.step_seconds = entry[5].get<double>();
-  if (!entry[6].is_null()) worker.exit_code = number(6, least, most);
-  if (!entry[7].is_null()) worker.signal = number(7, least, most);
-  worker.reason = report_reason(entry[8].get<std::string>());
-  return worker;
+ELASTIC_DECL std::string role_of_run(const job_event& event) {
+  // The first event of any agent has a role, but only the run id of such an agent ends with it.
+  if (event.kind != job_event::type::agent_started) return event.role;
+  const std::size_t slash = event.run_id.rfind('/');
+  const bool is_one = slash != std::string::npos &&
+                      std::string_view(event.run_id).substr(slash + 1).starts_with(event.role);
+  return is_one ? event.role : std::string();
 }
 
-inline void describe(node_report& report, record_rows& rows) {
-  constexpr auto most = std::numeric_limits<std::int64_t>::max() / 2;
-  rows.flag("begins", report.begins);
-  rows.number("epoch", report.epoch, 0, most);
-  rows.choice("state", report.activity, agent_activity_names);
-  rows.sentence("reason", report.reason, report_reason_bytes);
-  rows.number("round", report.round, -1, most);
-  rows.number("base_rank", report.base_rank, 0, most);
-  rows.number("size", report.size, 0, limits::local_world_size);
-  const auto* events =
-      rows.list("events", report_list(report.events), limits::node_events_per_second);
-  const auto* workers = rows.list("workers", report_list(report.workers), limits::local_world_size);
-  if (!rows.reads()) return;
-  for (const nlohmann::ordered_json& event : *events) {
-    report.events.push_back(read_journal_record(json_fields("a line of the journal", event)));
-  }
-  for (const nlohmann::ordered_json& worker : *workers) {
-    report.workers.push_back(read_worker(rows, worker, report.size));
+inline agent_phase phase_after(const job_event& event, agent_phase before) {
+  using kind = job_event::type;
+  switch (event.kind) {
+    case kind::agent_started:
+    case kind::rendezvous_started: return agent_phase::rendezvous;
+    case kind::round_joined:
+    case kind::workers_starting: return agent_phase::start;
+    case kind::workers_started: return agent_phase::work;
+    case kind::workers_judged:
+      return event.state == "succeeded" ? agent_phase::exit_barrier : agent_phase::stop;
+    case kind::round_ended:
+    case kind::restart_decided:
+    case kind::failure_decided:
+    case kind::stop_requested:
+    case kind::fence_reached:
+    case kind::workers_stopping: return agent_phase::stop;
+    case kind::workers_stopped: return agent_phase::wait;
+    case kind::exit_barrier_started: return agent_phase::exit_barrier;
+    // Only this record says that a replica runs again; for a world, `workers_started` does.
+    case kind::ranks_replaced: return event.pid ? agent_phase::work : before;
+    case kind::exit_barrier_ended:
+    case kind::agent_ended: return agent_phase::rest;
+    default: return before;
   }
 }
 
-ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker) {
-  return report_text(worker).size() + 1;
+ELASTIC_DECL bool job_state::take(const journal_record& record) {
+  if (record.epoch == epoch_ && record.sequence <= sequence_) return false;
+  if (record.epoch != epoch_ || sequence_ == 0) begin_run(record);
+  sequence_ = record.sequence;
+  node_ = record.node;
+  last_us_ = record.time_us;
+  role_of_job_ = role_of_run(record.event);
+  phase_ = phase_after(record.event, phase_);
+  apply(record);
+  return true;
 }
 
-ELASTIC_DECL std::size_t report_bytes(const journal_record& event) {
-  return report_text(event).size() + 1;
+ELASTIC_DECL void job_state::begin_run(const journal_record& record) {
+  *this = job_state(bounds_);
+  epoch_ = record.epoch;
+  began_us_ = record.time_us;
+  use_began_us_ = record.time_us;
+  // Any other first event shows that the beginning of the journal is lost.
+  if (record.event.kind == job_event::type::agent_started) return;
+  add_attempt(record);
+  attempts_.back().round = record.event.round.value_or(-1);
 }
 
-ELASTIC_DECL std::string report_text(const node_report& report) {
-  json_object object;
-  write_record(object, report);
-  return object.text();
+ELASTIC_DECL void job_state::note_standbys(const job_event& event) {
+  job_standbys now = standbys_.value_or(job_standbys());
+  now.ready = event.count.value_or(0);
+  now.making = event.making.value_or(0);
+  now.bytes = event.bytes.value_or(0);
+  now.most_ready = std::max(now.most_ready, now.ready);
+  now.most_bytes = std::max(now.most_bytes, now.bytes);
+  standbys_ = now;
 }
 
-ELASTIC_DECL node_report parse_node_report(std::string_view text) {
-  node_report report;
-  read_record(json_fields("a node's report", text, limits::node_report_bytes), report);
-  return report;
+ELASTIC_DECL void job_state::note_vault(const journal_record& record) {
+  const job_event& event = record.event;
+  job_vault now = vault_.value_or(job_vault());
+  now.skipped = event.count.value_or(now.skipped);
+  now.bytes = event.bytes.value_or(now.bytes);
+  if (event.kind == job_event::type::vault_restored) ++now.restores;
+  if (event.kind == job_event::type::vault_committed) {
+    now.generation = event.generation.value_or(0);
+    now.step = event.step.value_or(0);
+    now.complete_us = record.time_us;
+  }
+  vault_ = now;
+}
+
+/// Keeps an event if there is room for it.
+ELASTIC_DECL void job_state::keep(std::vector<job_event> job_attempt::*kept,
+                                  const job_event& event) {
+  if (attempts_.empty()) return;
+  std::vector<job_event>& events = attempts_.back().*kept;
+  if (events.size() < bounds_.failures) events.push_back(event);
+}
+
+ELASTIC_DECL void job_state::apply(const journal_record& record) {
+  const job_event& event = record.event;
+  // The event counts failures, but the failure that ends a job causes no restart.
+  const std::int64_t last = event.kind == job_event::type::failure_decided ? 1 : 0;
+  if (event.restarts) restarts_ = std::max<std::int64_t>(*event.restarts - last, 0);
+  if (event.max_restarts) max_restarts_ = *event.max_restarts;
+  switch (event.kind) {
+    case job_event::type::agent_started:
+      run_id_ = event.run_id;
+      backend_ = event.backend;
+      role_ = event.role;
+      replacements_.is_on = event.state == "replace";
+      break;
+    case job_event::type::rendezvous_started:
+      is_stalled_ = false;
+      open_attempt(record);
+      break;
+    case job_event::type::round_joined: join_round(record); break;
+    case job_event::type::workers_starting: use_time(time_use::start, record.time_us); break;
+    case job_event::type::workers_started: start_workers(record); break;
+    case job_event::type::worker_ended: end_worker(record); break;
+    case job_event::type::worker_hung: note_hung(record); break;
+    case job_event::type::worker_suspected: suspect(record.event); break;
+    case job_event::type::workers_judged:
+      if (event.state == "succeeded") {
+        end_attempt(record, attempt_end::success);
+        activity_ = agent_activity::finishing;
+      }
+      break;
+    case job_event::type::round_ended:
+      end_attempt(record, event.state == "paused"          ? attempt_end::request
+                          : event.state == "worker_failed" ? attempt_end::failure
+                                                           : attempt_end::membership);
+      if (!attempts_.empty()) attempts_.back().change = event.state;
+      if (!attempts_.empty()) attempts_.back().is_elsewhere = event.elsewhere == 1;
+      if (event.seconds) lose_last_step(time_before(record));
+      break;
+    case job_event::type::job_paused:
+      pause_ = event.reason;
+      show_meeting();
+      break;
+    case job_event::type::job_resumed:
+      pause_.clear();
+      show_meeting();
+      break;
+    case job_event::type::restart_decided:
+    case job_event::type::failure_decided: decide(record); break;
+    case job_event::type::failure_described:
+      if (attempts_.empty()) break;
+      attempts_.back().cause = event.reason;
+      attempts_.back().last_lines = event.lines;
+      break;
+    case job_event::type::stop_requested:
+      pause_.clear();
+      end_attempt(record, attempt_end::request);
+      break;
+    case job_event::type::workers_stopping:
+      is_stopping_ = true;
+      if (!attempts_.empty()) attempts_.back().stopping_us = record.time_us;
+      if (activity_ != agent_activity::finishing) activity_ = agent_activity::stopping;
+      if (is_working()) use_time(time_use::stop, record.time_us);
+      break;
+    case job_event::type::workers_stopped: note_stopped(record); break;
+    case job_event::type::exit_barrier_started:
+      activity_ = agent_activity::finishing;
+      reason_ = "the workers have ended; waiting for the other nodes";
+      use_time(time_use::exit_barrier, record.time_us);
+      break;
+    case job_event::type::agent_ended:
+      is_stalled_ = false;
+      end_agent(record);
+      break;
+    case job_event::type::stall_found: note_stall(record); break;
+    case job_event::type::standbys_changed: note_standbys(event); break;
+    case job_event::type::vault_committed:
+    case job_event::type::vault_restored:
+    case job_event::type::vault_dropped:
+    case job_event::type::vault_skipped: note_vault(record); break;
+    case job_event::type::stall_ended:
+      is_stalled_ = false;
+      if (use_ == time_use::stall) use_time(stalled_use_, record.time_us);
+      break;
+    case job_event::type::fence_reached:
+      if (!attempts_.empty()) attempts_.back().is_fenced = true;
+      break;
+    case job_event::type::checkpoint_ended:
+    case job_event::type::fault_injected:
+    case job_event::type::notice_given:
+    case job_event::type::exit_barrier_ended:
+    case job_event::type::node_told: break;
+    case job_event::type::ranks_replaced:
+      if (event.pid) restart_replica(record);
+      note_replacement(event);
+      break;
+    case job_event::type::replacement_abandoned:
+      ++replacements_.abandoned;
+      replacements_.last_obstacle = event.reason;
+      break;
+    case job_event::type::rollback_started:
+      note_first_step();
+      use_time(time_use::rollback, record.time_us);
+      break;
+    case job_event::type::step_reached: note_reached_step(record); break;
+  }
+  // This belongs to an attempt also after its end.
+  if (event.step && !attempts_.empty()) {
+    std::optional<std::int64_t>& furthest = attempts_.back().step;
+    furthest = std::max(furthest.value_or(*event.step), *event.step);
+  }
+}
+
+/// Notes that a replica runs again; the others ran on. This begins an attempt, unless a replica
+/// that ended at the same time has already begun it.
+ELASTIC_DECL void job_state::restart_replica(const journal_record& record) {
+  const job_event& event = record.event;
+  const std::int64_t place = event.rank.value_or(-1);
+  if (attempts_.empty() || place < 0 || place >= static_cast<std::int64_t>(workers_.size())) return;
+  if (attempts_.back().end != attempt_end::none) {
+    job_attempt& last = attempts_.back();
+    last.lost_seconds = event.seconds;
+    job_attempt next;
+    next.round = last.round;
+    next.number = restarts_;
+    next.world_size = last.world_size;
+    next.nodes = last.nodes;
+    next.workers = last.workers;
+    next.began_us = last.ended_us;
+    next.started_us = record.time_us;
+    add_attempt(record);
+    attempts_.back() = std::move(next);
+  }
+  place_worker(static_cast<std::size_t>(place));
+  job_worker& worker = workers_[static_cast<std::size_t>(place)];
+  worker.pid = *event.pid;
+  worker.state = job_worker::condition::running;
+  will_restart_ = false;
+  activity_ = agent_activity::running;
+  reason_.clear();
+  use_time(time_use::training, record.time_us);
+}
+
+/// The attempt that has just begun.
+ELASTIC_DECL void job_state::note_replacement(const job_event& event) {
+  if (attempts_.empty()) return;
+  constexpr auto most = static_cast<std::size_t>(limits::local_world_size);
+  job_attempt& attempt = attempts_.back();
+  attempt.is_replacement = true;
+  attempt.replaced = event.ranks;
+  attempt.replaced.resize(std::min(attempt.replaced.size(), most));
+  ++replacements_.epochs;
+  replacements_.ranks += static_cast<std::int64_t>(attempt.replaced.size());
+  if (event.seconds) replacements_.durations.add(*event.seconds);
+  for (const std::int64_t rank : attempt.replaced) {
+    const bool is_known = replacements_.by_rank.contains(rank);
+    if (is_known || replacements_.by_rank.size() < most) ++replacements_.by_rank[rank];
+  }
+  show_replacements();
+}
+
+ELASTIC_DECL void job_state::show_replacements() {
+  for (job_worker& worker : workers_) {
+    const auto position = replacements_.by_rank.find(worker.rank);
+    worker.replacements = position == replacements_.by_rank.end() ? 0 : position->second;
+    worker.changed = sequence_;
+  }
+}
+
+ELASTIC_DECL void job_state::note_stall(const journal_record& record) {
+  if (record.event.elsewhere != 1) keep(&job_attempt::stalls, record.event);
+  if (is_working() && use_ != time_use::stall) {
+    const std::int64_t from_us = std::max(time_before(record), use_began_us_);
+    stalled_use_ = use_;
+    use_time(time_use::stall, from_us);
+  }
+  stall_ = record;
+  is_stalled_ = true;
+}
+
+/// The workers report steps, so that what came before the first one was their start.
+ELASTIC_DECL void job_state::note_first_step() {
+  if (std::exchange(has_steps_, true)) return;
+  for (const time_use use : {time_use::training, time_use::stall}) {
+    if (use_ == use) use_ = time_use::start;
+    double& seconds = used_[static_cast<std::size_t>(use)];
+    used_[static_cast<std::size_t>(time_use::start)] += std::exchange(seconds, 0);
+  }
+}
+
+ELASTIC_DECL void job_state::note_reached_step(const journal_record& record) {
+  note_first_step();
+  use_time(time_use::training, record.time_us);
+  if (attempts_.empty()) return;
+  attempts_.back().reached_seconds = record.event.seconds;
+  attempts_.back().reached_us = record.time_us;
+  note_lost_time(record.time_us);
+}
+
+/// The replicas have stopped for a pause.
+ELASTIC_DECL void job_state::rest(const journal_record& record) {
+  end_attempt(record, attempt_end::request);
+  is_open_ = false;
+  use_time(time_use::rendezvous, record.time_us);
+  activity_ = agent_activity::paused;
+  reason_ = pause_;
+}
+
+/// While the nodes meet; what came before a pause is shown to its end.
+ELASTIC_DECL void job_state::show_meeting() {
+  if (activity_ != agent_activity::meeting && activity_ != agent_activity::paused) return;
+  activity_ = pause_.empty() ? agent_activity::meeting : agent_activity::paused;
+  reason_ = pause_.empty() ? "waiting for the nodes of the next round" : pause_;
+}
+
+ELASTIC_DECL void job_state::open_attempt(const journal_record& record) {
+  activity_ = agent_activity::meeting;
+  show_meeting();
+  use_time(time_use::rendezvous, record.time_us);
+  will_restart_ = false;
+  if (is_open_ && attempts_.back().end == attempt_end::none) return;
+  add_attempt(record);
+}
+
+ELASTIC_DECL void job_state::add_attempt(const journal_record& record) {
+  is_open_ = true;
+  if (attempts_.size() >= bounds_.attempts) attempts_.pop_front();
+  attempts_.emplace_back();
+  attempts_.back().began_us = record.time_us;
+}
+
+ELASTIC_DECL void job_state::place_worker(std::size_t place) {
+  job_worker& worker = workers_[place] = {};
+  // Unsigned, since a file may say anything.
+  worker.rank = static_cast<std::int64_t>(static_cast<std::uint64_t>(base_rank_) + place);
+  worker.local_rank = static_cast<std::int64_t>(place);
+  worker.placed = worker.changed = sequence_;
+}
+
+ELASTIC_DECL void job_state::join_round(const journal_record& record) {
+  const job_event& event = record.event;
+  if (!is_open_) open_attempt(record);
+  if (event.seconds) rendezvous_.add(*event.seconds);
+  use_time(time_use::start, record.time_us);
+  pause_.clear();
+  activity_ = agent_activity::meeting;
+  reason_ = "starting the workers";
+  job_attempt& attempt = attempts_.back();
+  attempt.round = event.round.value_or(attempt.round);
+  attempt.number = event.attempt.value_or(restarts_);
+  attempt.world_size = event.world_size.value_or(attempt.world_size);
+  attempt.nodes = event.group_world_size.value_or(attempt.nodes);
+  if (event.kind == job_event::type::round_joined) {
+    attempt.joined_us = record.time_us;
+    attempt.met_seconds = event.seconds.value_or(0);
+  }
+  group_rank_ = event.group_rank.value_or(group_rank_);
+  base_rank_ = event.base_rank.value_or(0);
+  const std::int64_t size =
+      std::clamp<std::int64_t>(event.local_world_size.value_or(0), 0, limits::local_world_size);
+  workers_.resize(static_cast<std::size_t>(size));
+  for (std::size_t place = 0; place < workers_.size(); ++place) place_worker(place);
+  show_replacements();
+}
+
+ELASTIC_DECL void job_state::start_workers(const journal_record& record) {
+  const job_event& event = record.event;
+  if (!is_open_ || workers_.empty()) join_round(record);
+  if (event.seconds) starts_.add(*event.seconds);
+  use_time(has_steps_ ? time_use::start : time_use::training, record.time_us);
+  is_last_step_open_ = false;
+  activity_ = agent_activity::running;
+  reason_.clear();
+  is_stopping_ = false;
+  attempts_.back().started_us = record.time_us;
+  attempts_.back().workers = event.local_world_size.value_or(0);
+  note_lost_time(record.time_us);
+  for (std::size_t index = 0; index < workers_.size(); ++index) {
+    workers_[index].state = job_worker::condition::running;
+    workers_[index].changed = sequence_;
+    if (index < event.pids.size()) workers_[index].pid = event.pids[index];
+  }
+}
+
+/// Updates the cost of the end of the attempt before this one.
+ELASTIC_DECL void job_state::note_lost_time(std::int64_t now_us) {
+  if (attempts_.size() < 2) return;
+  job_attempt& last = attempts_[attempts_.size() - 2];
+  last.lost_seconds = seconds_between(last.ended_us, now_us);
+}
+
+/// The worker that an event changes; null: none of this node.
+ELASTIC_DECL job_worker* job_state::changed_worker(const job_event& event) {
+  const std::int64_t place = event.local_rank.value_or(-1);
+  if (place < 0 || place >= static_cast<std::int64_t>(workers_.size())) return nullptr;
+  job_worker& worker = workers_[static_cast<std::size_t>(place)];
+  worker.changed = sequence_;
+  return &worker;
+}
+
+ELASTIC_DECL void job_state::end_worker(const journal_record& record) {
+  const job_event& event = record.event;
+  using condition = job_worker::condition;
+  const std::string name = exit_name(event);
+  // Exit codes and signals limit the number of names, but a file may name any number of them.
+  if (exits_.contains(name) || exits_.size() < limits::viewed_exits) ++exits_[name];
+  const bool succeeded = has_succeeded(event);
+  if (!succeeded) keep(&job_attempt::failures, event);
+  job_worker* const worker = changed_worker(event);
+  if (worker) {
+    worker->exit_code = event.exit_code;
+    worker->signal = event.signal;
+    worker->ended_us = record.time_us;
+    if (!event.reason.empty()) worker->reason = event.reason;
+    if (succeeded) {
+      worker->state = condition::succeeded;
+    } else if (worker->state != condition::hung) {
+      worker->state = is_stopping_ ? condition::stopped : condition::failed;
+    }
+  }
+  if (succeeded || is_stopping_) return;
+  const bool is_hung = worker && worker->state == condition::hung;
+  end_attempt(record, is_hung ? attempt_end::hang : attempt_end::failure);
+}
+
+ELASTIC_DECL void job_state::note_hung(const journal_record& record) {
+  keep(&job_attempt::hung, record.event);
+  if (job_worker* const worker = changed_worker(record.event)) {
+    worker->state = job_worker::condition::hung;
+    worker->reason = record.event.reason;
+  }
+  end_attempt(record, attempt_end::hang);
+}
+
+ELASTIC_DECL void job_state::suspect(const job_event& event) {
+  job_worker* const worker = changed_worker(event);
+  if (!worker) return;
+  const auto name =
+      std::find(worker_suspicion_names.begin(), worker_suspicion_names.end(), event.state);
+  if (name == worker_suspicion_names.end()) return;
+  worker->suspicion = static_cast<job_event::suspicion>(name - worker_suspicion_names.begin());
+  const bool is_none = worker->suspicion == job_event::suspicion::none;
+  worker->suspicion_reason = is_none ? std::string() : event.reason;
+}
+
+/// Marks the workers that were told to end as stopped: their ends have no records.
+ELASTIC_DECL void job_state::note_stopped(const journal_record& record) {
+  if (record.event.seconds) stops_.add(*record.event.seconds);
+  if (!attempts_.empty()) {
+    attempts_.back().stop_seconds = record.event.seconds.value_or(0);
+    attempts_.back().stop_allowed = record.event.allowed;
+  }
+  if (will_restart_) activity_ = agent_activity::restarting;
+  if (will_restart_ && use_ == time_use::stop) use_time(time_use::wait, record.time_us);
+  // They meet nobody, so that no rendezvous follows.
+  if (!pause_.empty() && backend_ == "replicas") rest(record);
+  for (job_worker& worker : workers_) {
+    if (worker.state != job_worker::condition::running) continue;
+    worker.state = job_worker::condition::stopped;
+    worker.ended_us = record.time_us;
+    worker.changed = sequence_;
+  }
+}
+
+/// Only the first of these events ends the attempt: it is the cause, and the rest are consequences.
+ELASTIC_DECL void job_state::end_attempt(const journal_record& record, attempt_end end) {
+  if (!is_open_ || attempts_.back().end != attempt_end::none) return;
+  job_attempt& attempt = attempts_.back();
+  attempt.end = end;
+  attempt.ended_us = record.time_us;
+  attempt.work_seconds = attempt.started_us == 0
+                             ? 0
+                             : seconds_between(attempt.started_us, attempt.ended_us);
+  if (has_steps_ && attempt.started_us > 0 && attempt.reached_us == 0) {
+    note_lost_time(record.time_us);
+  }
+  const bool is_worker = record.event.rank.has_value();
+  if (is_worker && end != attempt_end::success) attempt.failed_rank = record.event.rank;
+  attempt.reason = record.event.reason;
+  if (is_worker && end == attempt_end::failure) attempt.reason = end_text(record.event);
+  if (is_worker && end == attempt_end::hang) {
+    attempt.reason = fmt::format("rank {} was hung: {}", *record.event.rank, record.event.reason);
+  }
+  ++ends_[static_cast<std::size_t>(end)];
+  if (end == attempt_end::success) return use_time(time_use::exit_barrier, record.time_us);
+  if (is_working()) {
+    is_last_step_open_ = use_ == time_use::training;
+    use_time(time_use::stop, record.time_us);
+  }
+  activity_ = agent_activity::stopping;
+  reason_ = attempt.reason;
+}
+
+ELASTIC_DECL void job_state::decide(const journal_record& record) {
+  end_attempt(record, attempt_end::failure);
+  is_open_ = false;
+  will_restart_ = record.event.kind == job_event::type::restart_decided;
+  if (!attempts_.empty()) attempts_.back().decision = record.event.reason;
+  if (!attempts_.empty()) attempts_.back().is_restarted = will_restart_;
+  if (!will_restart_) return;
+  activity_ = agent_activity::restarting;
+  const bool is_over = std::none_of(workers_.begin(), workers_.end(), [](const auto& worker) {
+    return worker.state == job_worker::condition::running;
+  });
+  if (use_ == time_use::stop && is_over) use_time(time_use::wait, record.time_us);
+}
+
+ELASTIC_DECL void job_state::end_agent(const journal_record& record) {
+  use_time(use_, record.time_us);
+  is_last_step_open_ = false;
+  const std::string& state = record.event.state;
+  activity_ = state == "succeeded" ? agent_activity::succeeded
+              : state == "stopped" ? agent_activity::stopped
+                                   : agent_activity::failed;
+  reason_ = record.event.reason;
+  is_open_ = false;
+}
+
+ELASTIC_DECL void job_state::use_time(time_use use, std::int64_t now_us) {
+  used_[static_cast<std::size_t>(use_)] += seconds_between(use_began_us_, now_us);
+  if (use_ == time_use::training) {
+    trained_from_us_ = use_began_us_;
+    trained_to_us_ = now_us;
+  }
+  use_ = use;
+  use_began_us_ = now_us;
+}
+
+/// Counts the work since then as lost: it has to be done again.
+ELASTIC_DECL void job_state::lose_last_step(std::int64_t from_us) {
+  is_last_step_open_ = false;
+  if (attempts_.empty()) return;
+  const double span = seconds_between(std::max(from_us, trained_from_us_), trained_to_us_);
+  trained_to_us_ = trained_from_us_;
+  const bool stood_still = is_stalled_ || attempts_.back().end == attempt_end::hang;
+  used_[static_cast<std::size_t>(time_use::training)] -= span;
+  used_[static_cast<std::size_t>(stood_still ? time_use::stall : time_use::rollback)] += span;
+}
+
+ELASTIC_DECL std::pair<std::int64_t, std::int64_t> job_state::revocable(
+    std::int64_t now_us) const {
+  if (is_last_step_open_) return {trained_from_us_, trained_to_us_};
+  const bool is_at_work = use_ == time_use::training && !has_ended();
+  return {is_at_work ? use_began_us_ : now_us, now_us};
+}
+
+ELASTIC_DECL double job_state::seconds(time_use use, std::int64_t now_us) const {
+  const bool goes_on = use == use_ && !has_ended() && began_us_ != 0;
+  return used_[static_cast<std::size_t>(use)] +
+         (goes_on ? seconds_between(use_began_us_, now_us) : 0);
+}
+
+ELASTIC_DECL double job_state::all_seconds(std::int64_t now_us) const {
+  double whole = 0;
+  for (std::size_t use = 0; use < used_.size(); ++use) {
+    whole += seconds(static_cast<time_use>(use), now_us);
+  }
+  return whole;
+}
+
+ELASTIC_DECL job_state state_of(const std::vector<journal_record>& records) {
+  job_state state;
+  for (const journal_record& record : records) state.take(record);
+  return state;
 }
 
 }  // namespace elastic::detail
 
-// ---- elastic/status/detail/report_feed.ipp ----
+// ---- elastic/status/detail/node_report.hpp ----
 
 namespace elastic::detail {
 
-/// The bytes after which a report takes nothing more: one worker or event needs less than the rest.
-inline constexpr std::size_t report_room = limits::node_report_bytes - 6 * 1024;
+/// The report of a node about itself and about those of its workers that have changed.
+struct node_report {
+  /// It is the first on this connection: what was told before holds no longer.
+  bool begins = false;
+  /// The epoch of the node's journal.
+  std::int64_t epoch = 0;
+  agent_activity activity = agent_activity::starting;
+  std::string reason = {};
+  std::int64_t round = -1;
+  std::int64_t base_rank = 0;
+  /// The number of workers of the node.
+  std::int64_t size = 0;
+  /// The events that matter to the job.
+  std::vector<journal_record> events = {};
+  /// The changed workers, without `text`.
+  std::vector<viewed_worker> workers = {};
+};
 
-/// Whether the other nodes should hear of it.
-inline bool matters_to_job(const job_event& event) {
-  using kind = job_event::type;
-  if (event.kind == kind::worker_ended) return !has_succeeded(event);
-  if (event.kind == kind::ranks_replaced) return !event.ranks.empty();
-  if (event.kind == kind::stall_found) return event.elsewhere != 1;
-  return event.kind == kind::worker_hung || event.kind == kind::notice_given ||
-         event.kind == kind::stop_requested || event.kind == kind::fence_reached ||
-         event.kind == kind::failure_decided || event.kind == kind::agent_ended;
+/// One JSON object. Texts are cut.
+ELASTIC_DECL std::string report_text(const node_report& report);
+
+/// The bytes of a worker, or of an event, in a report.
+ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker);
+ELASTIC_DECL std::size_t report_bytes(const journal_record& event);
+
+/// Errors: `errc::protocol_violation`, one sentence that says what is wrong with it.
+ELASTIC_DECL node_report parse_node_report(std::string_view text);
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/viewed_job.ipp ----
+
+#include <iterator>
+
+namespace elastic::detail {
+
+/// The event of another node, as this node's journal records it.
+inline job_event told_event(const viewed_node& node, const journal_record& record) {
+  job_event event;
+  event.kind = job_event::type::node_told;
+  event.peer = node.entry.name.empty() ? record.node : node.entry.name;
+  event.state = to_string(record.event.kind);
+  event.reason = record.event.reason;
+  event.rank = record.event.rank;
+  event.exit_code = record.event.exit_code;
+  event.signal = record.event.signal;
+  return event;
 }
 
-ELASTIC_DECL void report_feed::begin() {
-  begins_ = true;
-  head_.clear();
-  told_.clear();
-}
-
-ELASTIC_DECL void report_feed::note(const journal_record& record) {
-  if (!matters_to_job(record.event)) return;
-  const std::int64_t second = record.time_us / 1'000'000;
-  if (std::exchange(second_, second) != second) noted_ = 0;
-  // The first is the cause, the rest its consequences.
-  const bool has_room = events_.size() < static_cast<std::size_t>(limits::node_events_per_second);
-  if (++noted_ <= limits::node_events_per_second && has_room) events_.push_back(record);
-}
-
-ELASTIC_DECL bool report_feed::is_new(std::size_t index, const viewed_worker& worker,
-                                      bool has_progress) const {
-  const told_worker& former = told_[index];
-  return former.state != worker.state || former.pid != worker.pid ||
-         (has_progress && former.step != worker.step);
-}
-
-ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progress) {
-  node_report report;
-  report.epoch = view.job().epoch();
-  report.activity = view.job().activity();
-  report.reason = view.job().reason();
-  report.round = view.job().round();
-  report.base_rank = std::max<std::int64_t>(view.job().base_rank(), 0);
-  report.size = static_cast<std::int64_t>(view.workers().size());
-  const std::string head = report_text(report);
-  const bool is_other = begins_ || report.round != round_ || told_.size() != view.workers().size();
-  if (is_other) told_.assign(view.workers().size(), {});
-  std::size_t size = head.size();
-  while (!events_.empty() && size < report_room) {
-    size += report_bytes(events_.front());
-    report.events.push_back(std::move(events_.front()));
-    events_.pop_front();
+ELASTIC_DECL void viewed_job::take(const job_roster& roster, std::int64_t now_us) {
+  std::map<std::int64_t, viewed_node> former;
+  for (viewed_node& node : nodes_) former.emplace(node.entry.key, std::move(node));
+  nodes_.clear();
+  for (const job_roster::entry& entry : roster.nodes) {
+    if (nodes_.size() >= limits::viewed_nodes) break;
+    viewed_node node;
+    if (const auto before = former.extract(entry.key)) node = std::move(before.mapped());
+    if (node.since_us == 0 || node.entry.presence != entry.presence) node.since_us = now_us;
+    if (entry.presence == node_presence::lost) node.workers.clear();
+    node.entry = entry;
+    nodes_.push_back(std::move(node));
   }
-  for (std::size_t index = 0; index < told_.size() && size < report_room; ++index) {
-    const viewed_worker& worker = view.workers()[index];
-    if (!is_new(index, worker, has_progress)) continue;
-    size += report_bytes(worker);
-    report.workers.push_back(worker);
-    told_[index] = {worker.state, worker.pid, worker.step};
+  is_known_ = true;
+  roster_ = roster;
+  roster_.nodes.clear();
+}
+
+ELASTIC_DECL job_news viewed_job::take(std::int64_t key, const node_report& report,
+                                               std::int64_t own_epoch, std::int64_t now_us) {
+  auto place = std::find_if(nodes_.begin(), nodes_.end(),
+                            [&](const viewed_node& node) { return node.entry.key == key; });
+  if (place == nodes_.end()) {
+    // The roster that has it comes a moment later.
+    if (nodes_.size() >= limits::viewed_nodes) return {};
+    nodes_.emplace_back().entry.key = key;
+    place = std::prev(nodes_.end());
   }
-  const bool has_news = is_other || head != head_ || !report.events.empty();
-  if (!has_news && report.workers.empty()) return {};
-  report.begins = std::exchange(begins_, false);
-  round_ = report.round;
-  head_ = head;
-  return report_text(report);
+  viewed_node& node = *place;
+  if (node.entry.presence == node_presence::lost) return {};
+  const std::int64_t second = now_us / 1'000'000;
+  if (std::exchange(node.second, second) != second) node.reports = node.events = 0;
+  if (++node.reports > limits::heard_reports_per_second) return {};
+  job_news news;
+  news.is_own = own_epoch != 0 && report.epoch == own_epoch;
+  news.has_changed = node.epoch != report.epoch || node.activity != report.activity ||
+                     node.reason != report.reason || node.is_own != news.is_own;
+  node.is_own = news.is_own;
+  node.epoch = report.epoch;
+  node.activity = report.activity;
+  node.reason = report.reason;
+  if (node.is_own) return news;
+  take_workers(node, report, now_us, news);
+  for (const journal_record& record : report.events) {
+    if (++node.events > limits::heard_events_per_second) break;
+    news.events.push_back(told_event(node, record));
+  }
+  return news;
+}
+
+ELASTIC_DECL void viewed_job::take_workers(viewed_node& node, const node_report& report,
+                                           std::int64_t now_us, job_news& news) {
+  const auto size = static_cast<std::size_t>(report.size);
+  const bool is_other = report.begins || node.round != report.round ||
+                        node.base_rank != report.base_rank || node.workers.size() != size;
+  node.round = report.round;
+  node.base_rank = report.base_rank;
+  if (is_other) {
+    news.has_changed = true;
+    std::size_t others = 0;
+    node.workers.clear();
+    for (const viewed_node& other : nodes_) others += other.workers.size();
+    if (others + size > limits::viewed_workers) return;
+    node.workers.resize(size);
+    for (std::size_t index = 0; index < size; ++index) {
+      node.workers[index].local_rank = static_cast<std::int64_t>(index);
+      node.workers[index].rank = report.base_rank + static_cast<std::int64_t>(index);
+    }
+  }
+  for (const viewed_worker& update : report.workers) {
+    const auto index = static_cast<std::size_t>(update.local_rank);
+    if (index >= node.workers.size()) continue;
+    viewed_worker& worker = node.workers[index];
+    const std::int64_t rank = worker.rank;
+    news.has_changed = news.has_changed || update.state != worker.state || update.pid != worker.pid;
+    news.has_steps = news.has_steps || update.step != worker.step;
+    const std::int64_t progress_us = update.step == worker.step ? worker.progress_us : now_us;
+    worker = update;
+    worker.rank = rank;
+    worker.progress_us = progress_us;
+  }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/job_metrics.ipp ----
+
+namespace elastic::detail {
+
+/// Writes families of metrics. If several roles write to the same family, it keeps their samples
+/// together.
+class metrics_writer {
+ public:
+  explicit metrics_writer(metrics_format format) : format_(format) {}
+
+  /// From now on, samples are of this role: they have its name as their first label.
+  void begin_role(std::string name) { role_ = std::move(name); }
+  /// Empty: of a job without roles.
+  const std::string& role() const { return role_; }
+
+  /// Begins a family. @param type  "counter", "gauge", "histogram" or "info"
+  void family(std::string_view name, std::string_view type, std::string_view help) {
+    const auto [known, is_new] = places_.try_emplace(std::string(name), families_.size());
+    current_ = known->second;
+    name_ = name;
+    type_ = type;
+    if (!is_new) return;
+    const bool is_open = format_ == metrics_format::openmetrics;
+    // OpenMetrics names a family without its suffix, the older form with it.
+    const std::string shown = is_open ? name_ : name_ + std::string(suffix());
+    const std::string_view kind = !is_open && type == "info" ? "gauge" : type;
+    families_.push_back(fmt::format("# HELP {} {}\n# TYPE {} {}\n", shown, help, shown, kind));
+  }
+
+  /// @param labels  "" or "{name=\"value\"}", whose values are escaped
+  void sample(double value, std::string_view labels = {}) {
+    write_sample(suffix(), value, with_role(labels));
+  }
+
+  /// One whose labels name the role.
+  void sample_of_role(double value, std::string_view labels) {
+    write_sample(suffix(), value, std::string(labels));
+  }
+
+  void histogram(const duration_histogram& durations) {
+    std::int64_t below = 0;
+    for (std::size_t index = 0; index < durations.bounds.size(); ++index) {
+      below += durations.counts[index];
+      write_bucket(bound_text(durations.bounds[index]), below);
+    }
+    write_bucket("+Inf", durations.count);
+    write_sample("_sum", durations.sum, with_role({}));
+    write_sample("_count", durations.count, with_role({}));
+  }
+
+  std::string take() {
+    std::string text;
+    for (const std::string& family : families_) text += family;
+    if (format_ == metrics_format::openmetrics) text += "# EOF\n";
+    return text;
+  }
+
+ private:
+  std::string_view suffix() const {
+    if (type_ == "counter") return "_total";
+    return type_ == "info" ? "_info" : "";
+  }
+
+  /// Names of roles have nothing that is to be escaped.
+  std::string with_role(std::string_view labels) const {
+    if (role_.empty()) return std::string(labels);
+    if (labels.empty()) return fmt::format("{{role=\"{}\"}}", role_);
+    return fmt::format("{{role=\"{}\",{}", role_, labels.substr(1));
+  }
+
+  template <class Value>
+  void write_sample(std::string_view ending, Value value, const std::string& labels) {
+    families_[current_] += fmt::format("{}{}{} {}\n", name_, ending, labels, value);
+  }
+
+  void write_bucket(const std::string& bound, std::int64_t below) {
+    write_sample("_bucket", below, with_role(fmt::format("{{le=\"{}\"}}", bound)));
+  }
+
+  /// OpenMetrics wants bounds as floating point numbers.
+  static std::string bound_text(double bound) {
+    std::string text = fmt::format("{}", bound);
+    if (text.find_first_of(".e") == std::string::npos) text += ".0";
+    return text;
+  }
+
+  metrics_format format_;
+  std::string role_;
+  std::string name_;
+  std::string type_;
+  /// Each with its samples, in the order in which they were begun.
+  std::vector<std::string> families_;
+  std::map<std::string, std::size_t> places_;
+  std::size_t current_ = 0;
+};
+
+inline std::string label_value(std::string_view text) {
+  std::string value;
+  for (const char letter : text) {
+    if (letter == '\\' || letter == '"' || letter == '\n') value += '\\';
+    value += letter == '\n' ? 'n' : letter;
+  }
+  return value;
+}
+
+inline std::string label(std::string_view name, std::string_view value) {
+  return fmt::format("{{{}=\"{}\"}}", name, label_value(value));
+}
+
+inline void write_state(metrics_writer& writer, const job_state& job) {
+  writer.family("elastic_job", "info", "Information about the job of the agent.");
+  const std::string& role = writer.role().empty() ? job.role() : writer.role();
+  writer.sample_of_role(1, fmt::format(R"({{run_id="{}",role="{}",backend="{}",version="{}"}})",
+                                       label_value(job.run_id()), label_value(role),
+                                       label_value(job.backend()), version_text));
+  writer.family("elastic_job_state", "gauge",
+                "Whether the agent is in the given state (1) or not (0).");
+  for (std::size_t index = 0; index < agent_activity_names.size(); ++index) {
+    const bool is_it = job.activity() == static_cast<agent_activity>(index);
+    writer.sample(is_it ? 1 : 0, label("state", agent_activity_names[index]));
+  }
+  if (job.round() < 0) return;
+  writer.family("elastic_round", "gauge",
+                "Number of the last rendezvous round that the node joined.");
+  writer.sample(static_cast<double>(job.round()));
+}
+
+/// Whether this node writes the metrics about the whole job: it serves the rendezvous, or it has
+/// group rank 0 and no other node shows the job.
+inline bool tells_of_whole_job(const job_view& view) {
+  return view.whole().is_known() || (view.job().group_rank() == 0 && !view.is_shown_elsewhere());
+}
+
+inline void write_nodes(metrics_writer& writer, const job_view& view) {
+  const viewed_job& whole = view.whole();
+  const bool is_running = view.job().activity() == agent_activity::running;
+  if (!is_running && !whole.is_known()) return;
+  writer.family("elastic_nodes", "gauge",
+                "Number of nodes by state: active in the current round, waiting, lost.");
+  if (is_running) {
+    const auto nodes = static_cast<double>(view.job().attempts().back().nodes);
+    writer.sample(nodes, label("state", "active"));
+  } else {
+    writer.sample(whole.active(), label("state", "active"));
+  }
+  if (!whole.is_known()) return;
+  writer.sample(whole.waiting(), label("state", "waiting"));
+  writer.sample(whole.lost(), label("state", "lost"));
+}
+
+inline void write_whole_job(metrics_writer& writer, const job_view& view) {
+  const job_state& job = view.job();
+  if (!tells_of_whole_job(view)) return;
+  if (job.activity() == agent_activity::running) {
+    writer.family("elastic_world_size", "gauge", "Number of workers in the current round.");
+    writer.sample(static_cast<double>(job.attempts().back().world_size));
+  }
+  write_nodes(writer, view);
+  writer.family("elastic_restarts_remaining", "gauge",
+                "Number of restarts left before the job fails.");
+  writer.sample(
+      static_cast<double>(std::max<std::int64_t>(job.max_restarts() - job.restarts(), 0)));
+  writer.family("elastic_restarts", "counter", "Total number of ended attempts by cause.");
+  for (const attempt_end end :
+       {attempt_end::failure, attempt_end::hang, attempt_end::membership, attempt_end::request}) {
+    const auto index = static_cast<std::size_t>(end);
+    writer.sample(static_cast<double>(job.ends()[index]), label("cause", attempt_end_names[index]));
+  }
+}
+
+inline void write_time(metrics_writer& writer, const job_view& view, std::int64_t now_us) {
+  writer.family("elastic_productive_seconds", "counter",
+                "Total time spent on new steps, or running if no worker reports steps.");
+  writer.sample(view.seconds(time_use::training, now_us));
+  writer.family("elastic_lost_seconds", "counter", "Total time not spent on new steps, by phase.");
+  for (std::size_t index = 0; index < time_use_names.size(); ++index) {
+    const auto use = static_cast<time_use>(index);
+    if (use == time_use::training) continue;
+    writer.sample(view.seconds(use, now_us), label("phase", time_use_names[index]));
+  }
+  writer.family("elastic_rendezvous_duration_seconds", "histogram",
+                "Duration of the rendezvous until the round was complete.");
+  writer.histogram(view.job().rendezvous_durations());
+  writer.family("elastic_worker_start_duration_seconds", "histogram",
+                "Duration of the start of all workers of the node.");
+  writer.histogram(view.job().start_durations());
+  writer.family("elastic_stop_duration_seconds", "histogram",
+                "Duration of the stop of all workers of the node.");
+  writer.histogram(view.job().stop_durations());
+}
+
+/// None in a job that does not replace ranks.
+inline void write_replacements(metrics_writer& writer, const job_state& job) {
+  const job_replacements& replacements = job.replacements();
+  if (!replacements.is_known()) return;
+  writer.family("elastic_replacements", "counter",
+                "Total number of ranks replaced while other workers continued.");
+  writer.sample(static_cast<double>(replacements.ranks));
+  writer.family("elastic_replacement_duration_seconds", "histogram",
+                "Duration from the end of an epoch to the start of the next.");
+  writer.histogram(replacements.durations);
+  writer.family("elastic_replacements_abandoned", "counter",
+                "Total number of replacements abandoned for a restart of all workers.");
+  writer.sample(static_cast<double>(replacements.abandoned));
+}
+
+/// None in a job that has made no standbys.
+inline void write_standbys(metrics_writer& writer, const job_state& job) {
+  if (!job.standbys()) return;
+  writer.family("elastic_standbys", "gauge", "Number of standbys of the node by state.");
+  writer.sample(static_cast<double>(job.standbys()->ready), label("state", "ready"));
+  writer.sample(static_cast<double>(job.standbys()->making), label("state", "making"));
+  writer.family("elastic_standby_memory_bytes", "gauge",
+                "Memory of the ready standbys of the node.");
+  writer.sample(static_cast<double>(job.standbys()->bytes));
+}
+
+/// Writes the metrics of the vault, unless the job has none.
+inline void write_vault(metrics_writer& writer, const job_state& job, std::int64_t now_us) {
+  if (!job.vault()) return;
+  writer.family("elastic_vault_memory_bytes", "gauge", "Memory of the vault's slots on the node.");
+  writer.sample(static_cast<double>(job.vault()->bytes));
+  writer.family("elastic_vault_skipped_commits", "counter",
+                "Total number of commits that workers of the node skipped.");
+  writer.sample(static_cast<double>(job.vault()->skipped));
+  writer.family("elastic_vault_restores", "counter",
+                "Total number of restores of all workers of the node from memory.");
+  writer.sample(static_cast<double>(job.vault()->restores));
+  writer.family("elastic_vault_age_seconds", "gauge",
+                "Age of the newest complete generation that was recorded.");
+  if (job.vault()->complete_us == 0) return;
+  writer.sample(seconds_between(job.vault()->complete_us, now_us));
+}
+
+/// Only a few ranks are named, because each label makes a time series of its own.
+inline constexpr std::size_t most_named_ranks = 8;
+
+inline void write_suspicions(metrics_writer& writer, const job_view& view) {
+  writer.family("elastic_worker_suspected", "gauge",
+                "Whether the rank seems to delay the others (1).");
+  std::size_t named = 0;
+  for (const viewed_worker& worker : view.workers()) {
+    if (!worker.is_suspected()) continue;
+    if (named++ == most_named_ranks) break;
+    writer.sample(
+        1, fmt::format(R"({{rank="{}",state="{}"}})", worker.rank, to_string(worker.suspicion)));
+  }
+}
+
+/// A sample only once a stall was found: 0 would say that a job which nobody diagnoses is well.
+inline void write_stall(metrics_writer& writer, const job_state& job) {
+  writer.family("elastic_stalled_ranks", "gauge", "Number of ranks that a diagnosed stall blames.");
+  if (!job.stall()) return;
+  const std::int64_t ranks = job.stall()->event.count.value_or(0);
+  writer.sample(job.is_stalled() ? static_cast<double>(ranks) : 0);
+}
+
+inline void write_workers(metrics_writer& writer, const job_view& view) {
+  writer.family("elastic_worker_exits", "counter",
+                "Total number of worker exits by exit code or signal.");
+  for (const auto& [code, count] : view.job().exits()) {
+    writer.sample(static_cast<double>(count), label("code", code));
+  }
+  write_suspicions(writer, view);
+  write_stall(writer, view.job());
+  const viewed_progress progress = view.progress();
+  if (!progress.slowest) return;
+  writer.family("elastic_progress_steps", "gauge",
+                "Last step of the worker that is furthest behind.");
+  writer.sample(static_cast<double>(progress.slowest->step));
+  std::int64_t last_us = 0;
+  for (const viewed_worker& worker : view.workers()) {
+    last_us = std::max(last_us, worker.progress_us);
+  }
+  writer.family("elastic_last_heartbeat_timestamp_seconds", "gauge",
+                "Unix timestamp of the last progress report of a worker.");
+  writer.sample(static_cast<double>(last_us) / 1e6);
+  const double median = progress.median_seconds;
+  if (median <= 0) return;
+  writer.family("elastic_step_duration_seconds", "gauge",
+                "Duration of a step, median of the workers.");
+  writer.sample(median);
+  std::vector<const viewed_worker*> slow;
+  for (const viewed_worker& worker : view.workers()) {
+    if (worker.step_seconds > median * straggler_ratio) slow.push_back(&worker);
+  }
+  std::sort(slow.begin(), slow.end(), [](auto* a, auto* b) {
+    return std::pair(-a->step_seconds, a->rank) < std::pair(-b->step_seconds, b->rank);
+  });
+  slow.resize(std::min(slow.size(), most_named_ranks));
+  writer.family("elastic_straggler_ratio", "gauge",
+                "Ratio of the step duration of a slow rank to the median.");
+  for (const viewed_worker* const worker : slow) {
+    writer.sample(worker->step_seconds / median, label("rank", fmt::format("{}", worker->rank)));
+  }
+}
+
+inline void write_stores(metrics_writer& writer, const viewed_stores& stores) {
+  writer.family("elastic_store_requests", "counter",
+                "Total number of requests to the stores of the node by operation.");
+  for (const auto& [operation, count] : stores.requests) {
+    writer.sample(static_cast<double>(count), label("op", operation));
+  }
+  writer.family("elastic_store_keys", "gauge", "Number of keys in the stores of the node.");
+  writer.sample(static_cast<double>(stores.keys));
+}
+
+ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept) {
+  return accept.find("application/openmetrics-text") != std::string_view::npos
+             ? metrics_format::openmetrics
+             : metrics_format::text;
+}
+
+ELASTIC_DECL std::string_view content_type(metrics_format format) {
+  return format == metrics_format::openmetrics
+             ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+             : "text/plain; version=0.0.4; charset=utf-8";
+}
+
+inline void write_view(metrics_writer& writer, const job_view& view, std::int64_t now_us,
+                       const std::optional<viewed_stores>& stores) {
+  write_state(writer, view.job());
+  write_whole_job(writer, view);
+  write_time(writer, view, now_us);
+  write_replacements(writer, view.job());
+  write_standbys(writer, view.job());
+  write_vault(writer, view.job(), now_us);
+  write_workers(writer, view);
+  if (stores) write_stores(writer, *stores);
+}
+
+ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
+                                      std::int64_t now_us,
+                                      const std::optional<viewed_stores>& stores) {
+  metrics_writer writer(format);
+  write_view(writer, view, now_us, stores);
+  return writer.take();
+}
+
+ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles, metrics_format format,
+                                      std::int64_t now_us) {
+  constexpr std::array<std::string_view, 6> states{"waiting",   "running", "stopping",
+                                                   "succeeded", "failed",  "stopped"};
+  metrics_writer writer(format);
+  for (const role_metrics& role : roles) {
+    writer.begin_role(role.name);
+    writer.family("elastic_role_state", "gauge",
+                  "Whether the role is in the given state (1) or not (0).");
+    for (const std::string_view state : states) {
+      writer.sample(role.state == state ? 1 : 0, label("state", state));
+    }
+    write_view(writer, *role.view, now_us, role.stores);
+  }
+  return writer.take();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/report_feed.hpp ----
+
+namespace elastic::detail {
+
+/// The changes that a node has not yet reported to the node that shows the job, in pieces of at
+/// most `limits::node_report_bytes`.
+class report_feed {
+ public:
+  /// Nothing was told yet.
+  ELASTIC_DECL void begin();
+
+  /// Takes a record of the node's journal, which may matter to the job.
+  ELASTIC_DECL void note(const journal_record& record);
+
+  /// The next piece, which counts as told; empty: there is nothing new.
+  /// @param has_progress  steps that workers have made are something new
+  ELASTIC_DECL std::string next(const job_view& view, bool has_progress);
+
+ private:
+  /// The last report about a worker.
+  struct told_worker {
+    viewed_worker::condition state = viewed_worker::condition::waiting;
+    std::int64_t pid = 0;
+    std::int64_t step = -1;
+  };
+
+  ELASTIC_DECL bool is_new(std::size_t index, const viewed_worker& worker, bool has_progress) const;
+
+  bool begins_ = true;
+  std::int64_t round_ = -1;
+  std::string head_;
+  std::vector<told_worker> told_;
+  std::deque<journal_record> events_;
+  /// The number of events in the last second that matter to the job.
+  std::int64_t second_ = 0;
+  int noted_ = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/job_monitor_core.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL job_monitor_core::job_monitor_core(std::shared_ptr<time_source> time)
+    : time_(std::move(time)), feed_(std::make_unique<report_feed>()) {
+  if (!time_) time_ = new_shared<system_time>();
+}
+
+ELASTIC_DECL job_monitor_core::~job_monitor_core() = default;
+
+ELASTIC_DECL std::shared_ptr<const job_view> job_monitor_core::view() const {
+  const std::lock_guard lock(mutex_);
+  if (!shown_) shown_ = new_shared<const job_view>(view_);
+  return shown_;
+}
+
+ELASTIC_DECL job_view& job_monitor_core::change_view() {
+  shown_.reset();
+  return view_;
+}
+
+ELASTIC_DECL std::optional<viewed_stores> job_monitor_core::stores() const {
+  const std::lock_guard lock(mutex_);
+  return stores_ ? stores_() : std::nullopt;
+}
+
+ELASTIC_DECL void job_monitor_core::measure_stores(
+    std::function<std::optional<viewed_stores>()> ask) {
+  const std::lock_guard lock(mutex_);
+  stores_ = std::move(ask);
+}
+
+ELASTIC_DECL std::int64_t job_monitor_core::progress_us() const {
+  const std::lock_guard lock(mutex_);
+  return progress_us_;
+}
+
+ELASTIC_DECL std::int64_t job_monitor_core::now_us() const {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time_->wall_now().time_since_epoch())
+      .count();
+}
+
+ELASTIC_DECL void job_monitor_core::on_change(std::function<void()> call) {
+  const std::lock_guard lock(mutex_);
+  on_change_ = std::move(call);
+}
+
+ELASTIC_DECL void job_monitor_core::take(const journal_record& record) {
+  const std::lock_guard lock(mutex_);
+  change_view().take(record);
+  if (wanted_ != report_demand::nothing) feed_->note(record);
+  note_report();
+  if (on_change_) on_change_();
+}
+
+ELASTIC_DECL void job_monitor_core::progressed(const worker_progress& made) {
+  constexpr std::int64_t pause_us = 1'000'000;
+  const std::int64_t now = now_us();
+  const std::lock_guard lock(mutex_);
+  change_view().take(made, now);
+  progress_us_ = now;
+  // A clock that was set back is not a reason to be silent.
+  if (now >= called_us_ && now - called_us_ < pause_us) return;
+  called_us_ = now;
+  has_progress_ = true;
+  if (wanted_ == report_demand::progress) note_report();
+  if (on_change_) on_change_();
+}
+
+ELASTIC_DECL std::int64_t job_monitor_core::changes() const {
+  const std::lock_guard lock(mutex_);
+  return changes_;
+}
+
+ELASTIC_DECL void job_monitor_core::note_change() {
+  ++changes_;
+  if (on_change_) on_change_();
+}
+
+// ---- this node for the one that serves ----------------------------------------------------------
+
+ELASTIC_DECL void job_monitor_core::demanded(report_demand demand) {
+  const std::lock_guard lock(mutex_);
+  if (demand == report_demand::nothing) {
+    *feed_ = report_feed();
+    is_report_noted_ = false;
+    reports_to_itself_ = false;
+  }
+  wanted_ = demand;
+  has_progress_ = true;
+  change_view().shown_elsewhere(demand != report_demand::nothing && !reports_to_itself_);
+  note_report();
+}
+
+ELASTIC_DECL void job_monitor_core::note_report() {
+  const bool is_wanted = wanted_ != report_demand::nothing && !reports_to_itself_;
+  if (!is_wanted || !on_report_ || std::exchange(is_report_noted_, true)) return;
+  on_report_();
+}
+
+ELASTIC_DECL std::string job_monitor_core::next_report() {
+  const std::lock_guard lock(mutex_);
+  is_report_noted_ = false;
+  if (wanted_ == report_demand::nothing || reports_to_itself_) return {};
+  const bool has_progress = wanted_ == report_demand::progress && has_progress_;
+  std::string report = feed_->next(view_, has_progress);
+  if (report.empty()) has_progress_ = false;
+  return report;
+}
+
+ELASTIC_DECL void job_monitor_core::on_report(std::function<void()> call) {
+  const std::lock_guard lock(mutex_);
+  on_report_ = std::move(call);
+}
+
+// ---- the other nodes, if this one serves --------------------------------------------------------
+
+ELASTIC_DECL void job_monitor_core::show(std::weak_ptr<job_journal> journal) {
+  const std::lock_guard lock(mutex_);
+  is_shown_ = true;
+  journal_ = std::move(journal);
+  pass_demand();
+}
+
+ELASTIC_DECL void job_monitor_core::begin_following() {
+  const std::lock_guard lock(mutex_);
+  ++followers_;
+  pass_demand();
+}
+
+ELASTIC_DECL void job_monitor_core::end_following() {
+  const std::lock_guard lock(mutex_);
+  --followers_;
+  pass_demand();
+}
+
+ELASTIC_DECL void job_monitor_core::look() {
+  const std::lock_guard lock(mutex_);
+  looked_us_ = now_us();
+  pass_demand();
+}
+
+ELASTIC_DECL report_demand job_monitor_core::demand_at(std::int64_t now_us) const {
+  constexpr std::int64_t attention_us = 5'000'000;
+  const bool was_looked_at = now_us >= looked_us_ && now_us - looked_us_ < attention_us;
+  if (followers_ > 0 || was_looked_at) return report_demand::progress;
+  return is_shown_ ? report_demand::changes : report_demand::nothing;
+}
+
+ELASTIC_DECL report_demand job_monitor_core::demand() const {
+  const std::lock_guard lock(mutex_);
+  return demand_at(now_us());
+}
+
+ELASTIC_DECL void job_monitor_core::pass_demand() {
+  const report_demand demand = demand_at(now_us());
+  if (std::exchange(passed_demand_, demand) != demand && on_demand_) on_demand_();
+}
+
+ELASTIC_DECL void job_monitor_core::begin_serving(const void* server,
+                                                  std::function<void()> on_demand) {
+  const std::lock_guard lock(mutex_);
+  server_ = server;
+  on_demand_ = std::move(on_demand);
+  // The keys of a server are those of its own nodes.
+  if (!std::as_const(view_).whole().is_known()) return;
+  change_view().whole().forget();
+  note_change();
+}
+
+ELASTIC_DECL void job_monitor_core::end_serving(const void* server) {
+  const std::lock_guard lock(mutex_);
+  if (server_ != server) return;
+  server_ = nullptr;
+  on_demand_ = {};
+  change_view().whole().forget();
+  note_change();
+}
+
+ELASTIC_DECL void job_monitor_core::reported(std::int64_t node, std::string_view report) {
+  node_report content;
+  try {
+    content = parse_node_report(report);
+  } catch (const error&) {
+    // A node with another release may send reports that this one cannot read.
+    return;
+  }
+  job_news news;
+  std::shared_ptr<job_journal> journal;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::int64_t now = now_us();
+    news = change_view().whole().take(node, content, view_.job().epoch(), now);
+    journal = journal_.lock();
+    if (news.is_own) {
+      reports_to_itself_ = true;
+      change_view().shown_elsewhere(false);
+    }
+    if (news.has_steps) progress_us_ = now;
+    // A viewer that looked only once may be gone by now, so the demand may be lower.
+    pass_demand();
+    if (news.has_changed) ++changes_;
+    if (on_change_) on_change_();
+  }
+  if (!journal) return;
+  for (job_event& event : news.events) journal->record(std::move(event));
+}
+
+ELASTIC_DECL void job_monitor_core::listed(job_roster roster) {
+  const std::lock_guard lock(mutex_);
+  change_view().whole().take(roster, now_us());
+  note_change();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/event_sentence.hpp ----
+
+namespace elastic::detail {
+
+/// An event in plain words, for people: "rank 3 (local rank 1, pid 4711) failed: exit code 1". Each
+/// event has a sentence. Text from other nodes is made printable.
+ELASTIC_DECL std::string event_sentence(const job_event& event);
+
+/// "rank 3 (local rank 1, pid 4711)", with as much of it as the event has.
+ELASTIC_DECL std::string worker_words(const job_event& event);
+
+/// The event's reason after a colon; empty if it has none.
+ELASTIC_DECL std::string reason_words(const job_event& event);
+
+/// "41 s", "3 min 5 s", "2 h 10 min", "0.25 s".
+ELASTIC_DECL std::string span_words(double seconds);
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/job_document.ipp ----
+
+#include <cmath>
+
+#include <fmt/ranges.h>
+
+namespace elastic::detail {
+
+/// Cut between characters.
+inline std::string_view cut_text(std::string_view text, std::size_t most) {
+  text = text.substr(0, most);
+  return text.substr(0, text.size() - unfinished_character(text));
+}
+
+inline double rounded(double number) { return std::round(number * 1e3) / 1e3; }
+
+inline std::string_view name_of(attempt_end end) {
+  return attempt_end_names[static_cast<std::size_t>(end)];
+}
+
+inline std::string_view name_of(viewed_worker::condition state) {
+  return worker_condition_names[static_cast<std::size_t>(state)];
+}
+
+/// Objects with commas between them, in brackets.
+inline std::string json_list(const std::vector<std::string>& entries) {
+  return fmt::format("[{}]", fmt::join(entries, ",\n"));
+}
+
+/// Numbers with commas between them, in brackets.
+inline std::string number_list(const std::vector<std::int64_t>& numbers, std::size_t most) {
+  const auto end = numbers.begin() + static_cast<std::ptrdiff_t>(std::min(numbers.size(), most));
+  return fmt::format("[{}]", fmt::join(numbers.begin(), end, ", "));
+}
+
+inline std::string attempt_json(const job_attempt& attempt, bool has_lines) {
+  json_object json;
+  json.add("round", attempt.round).add("attempt", attempt.number);
+  json.add("world_size", attempt.world_size).add("nodes", attempt.nodes);
+  json.add("began_us", attempt.began_us).add("started_us", attempt.started_us);
+  json.add("ended_us", attempt.ended_us).add("end", name_of(attempt.end));
+  if (attempt.failed_rank) json.add("failed_rank", *attempt.failed_rank);
+  json.add("reason", cut_text(attempt.reason, 400));
+  if (!attempt.cause.empty()) json.add("cause", cut_text(attempt.cause, 400));
+  if (has_lines && !attempt.last_lines.empty()) {
+    json.add("last_lines", cut_text(attempt.last_lines, limits::journal_text_bytes));
+  }
+  json.add("decision", cut_text(attempt.decision, 200));
+  if (attempt.lost_seconds) json.add("lost_seconds", rounded(*attempt.lost_seconds));
+  if (attempt.is_replacement) json.add_json("replaced", number_list(attempt.replaced, 64));
+  return json.text();
+}
+
+/// Texts of workers, as long as there is room for them.
+class text_budget {
+ public:
+  std::string_view spend(std::string_view text, std::size_t most) {
+    const std::string_view part = cut_text(text, std::min(most, left_));
+    left_ -= part.size();
+    return part;
+  }
+
+ private:
+  // A byte of text takes up to 6 bytes in JSON, so these texts fill less than half of the answer.
+  std::size_t left_ = limits::status_answer_bytes / 16;
+};
+
+inline std::string worker_json(const viewed_worker& worker, double median, text_budget& budget) {
+  json_object json;
+  json.add("rank", worker.rank).add("local_rank", worker.local_rank).add("pid", worker.pid);
+  json.add("state", name_of(worker.state));
+  if (worker.exit_code) json.add("exit_code", *worker.exit_code);
+  if (worker.signal) json.add("signal", *worker.signal);
+  if (worker.ended_us > 0) json.add("ended_us", worker.ended_us);
+  if (!worker.reason.empty()) json.add("reason", budget.spend(worker.reason, 2048));
+  if (worker.is_suspected()) {
+    json.add("suspicion", to_string(worker.suspicion));
+    json.add("suspicion_reason", budget.spend(worker.suspicion_reason, 256));
+  }
+  if (worker.replacements > 0) json.add("replacements", worker.replacements);
+  if (worker.step < 0) return json.text();
+  json.add("step", worker.step).add("total", worker.total).add("progress_us", worker.progress_us);
+  if (worker.step_seconds > 0) json.add("step_seconds", rounded(worker.step_seconds));
+  if (median > 0) json.add("ratio", rounded(worker.step_seconds / median));
+  if (!worker.text.empty()) json.add("text", budget.spend(worker.text, 256));
+  return json.text();
+}
+
+inline std::string progress_part(const viewed_progress& progress) {
+  json_object json;
+  if (const viewed_worker* const slowest = progress.slowest) {
+    json.add("step", slowest->step).add("total", slowest->total);
+    json.add("progress_us", slowest->progress_us);
+    if (progress.speaker) json.add("text", cut_text(progress.speaker->text, 256));
+    if (progress.median_seconds > 0) json.add("step_seconds", rounded(progress.median_seconds));
+    if (const auto remaining = progress.seconds_left())
+      json.add("seconds_left", rounded(*remaining));
+  }
+  return json.text();
+}
+
+inline std::string node_json(const viewed_node& node, double median, text_budget& budget) {
+  json_object json;
+  json.add("host", budget.spend(node.entry.host, 256))
+      .add("name", budget.spend(node.entry.name, 300));
+  json.add("presence", to_string(node.entry.presence)).add("group_rank", node.entry.group_rank);
+  json.add("since_us", node.since_us).add("own", node.is_own);
+  if (node.epoch != 0) json.add("state", to_string(node.activity));
+  if (!node.reason.empty()) json.add("reason", budget.spend(node.reason, 240));
+  json.add("base_rank", node.base_rank);
+  std::vector<std::string> workers;
+  for (const viewed_worker& worker : node.workers) {
+    workers.push_back(worker_json(worker, median, budget));
+  }
+  std::string text = json.text();
+  text.pop_back();
+  return fmt::format("{}, \"workers\": {}}}", text, json_list(workers));
+}
+
+inline std::string whole_part(const viewed_job& whole, double median, text_budget& budget) {
+  if (!whole.is_known()) return "null";
+  json_object json;
+  json.add("round", whole.round()).add("complete", whole.is_complete());
+  json.add("min_nodes", whole.min_nodes()).add("max_nodes", whole.max_nodes());
+  json.add("active", whole.active()).add("waiting", whole.waiting()).add("lost", whole.lost());
+  std::vector<std::string> nodes;
+  for (const viewed_node& node : whole.nodes()) nodes.push_back(node_json(node, median, budget));
+  std::string text = json.text();
+  text.pop_back();
+  return fmt::format("{}, \"nodes\": {}}}", text, json_list(nodes));
+}
+
+inline std::string uses_part(const job_view& view, std::int64_t now_us) {
+  json_object json;
+  for (std::size_t use = 0; use < time_use_names.size(); ++use) {
+    json.add(time_use_names[use], rounded(view.seconds(static_cast<time_use>(use), now_us)));
+  }
+  return json.text();
+}
+
+// ---- for people
+// -----------------------------------------------------------------------------------
+
+/// "41.0 s", "20 min 13 s", "18 h 31 min".
+inline std::string span_text(double seconds) {
+  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  // Keeps the number within its type. No job runs for so many years.
+  const auto whole = static_cast<std::int64_t>(std::min(seconds, 1e12));
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+/// "14:00:02", in UTC.
+inline std::string clock_text(std::int64_t time_us) {
+  const std::int64_t seconds = time_us / 1'000'000 % 86'400;
+  return fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+}
+
+inline std::string one_line(std::string_view text, std::size_t most) {
+  std::string line(cut_text(text, most));
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return printable_text(line);
+}
+
+inline std::string times_text(std::int64_t count) {
+  return count == 1 ? std::string("once") : fmt::format("{} times", count);
+}
+
+/// At most eight of them.
+inline std::vector<std::int64_t> named_ranks(std::vector<std::int64_t> ranks) {
+  constexpr std::size_t most_named = 8;
+  ranks.resize(std::min(ranks.size(), most_named));
+  return ranks;
+}
+
+/// The round of an attempt, or its state if it has no round: replicas run without having met.
+inline std::string attempt_name(const job_attempt& attempt) {
+  if (attempt.round >= 0) return fmt::format("round {}", attempt.round);
+  if (attempt.started_us == 0) return "meeting";
+  return attempt.end == attempt_end::none ? "running" : "ended";
+}
+
+inline std::string attempt_line(const job_attempt& attempt, bool has_job_ended,
+                                std::int64_t now_us) {
+  std::string line = fmt::format("  {}  ", clock_text(attempt.began_us));
+  line += attempt_name(attempt);
+  if (!attempt.replaced.empty()) {
+    line += fmt::format("  replaced rank{} {}", attempt.replaced.size() == 1 ? "" : "s",
+                        fmt::join(named_ranks(attempt.replaced), " "));
+  } else if (attempt.is_replacement) {
+    line += "  kept all workers";
+  }
+  const bool is_over = attempt.end != attempt_end::none;
+  const std::int64_t until = is_over || has_job_ended ? attempt.ended_us : now_us;
+  if (attempt.started_us > 0) {
+    const double ran = seconds_between(attempt.started_us, until == 0 ? now_us : until);
+    line += fmt::format("  ran {}", span_text(ran));
+  }
+  if (is_over) line += fmt::format("  {}", name_of(attempt.end));
+  if (!attempt.reason.empty()) line += ": " + one_line(attempt.reason, 300);
+  if (!attempt.cause.empty()) line += "; " + one_line(attempt.cause, 300);
+  if (attempt.lost_seconds) line += fmt::format("  (lost {})", span_text(*attempt.lost_seconds));
+  return line + "\n";
+}
+
+inline std::string worker_line(const viewed_worker& worker, double median) {
+  std::string line =
+      fmt::format("  rank {:<5} pid {:<8} {:<9}", worker.rank, worker.pid, name_of(worker.state));
+  if (worker.step >= 0) line += fmt::format("  step {}", worker.step);
+  // A suspicion already says how slow the worker is.
+  if (!worker.is_suspected() && median > 0 && worker.step_seconds > median * straggler_ratio) {
+    line += fmt::format("  slow: {:.2f} times the median", worker.step_seconds / median);
+  }
+  if (worker.is_suspected()) {
+    line += fmt::format("  {}: {}", to_string(worker.suspicion),
+                        one_line(worker.suspicion_reason, 200));
+  }
+  if (worker.replacements > 0) line += "  replaced " + times_text(worker.replacements);
+  if (worker.exit_code) line += fmt::format("  exit code {}", *worker.exit_code);
+  if (worker.signal) line += fmt::format("  signal {}", *worker.signal);
+  if (!worker.reason.empty()) line += "  " + one_line(worker.reason, 300);
+  return line + "\n";
+}
+
+inline bool is_remarkable(const viewed_worker& worker, double median) {
+  using condition = viewed_worker::condition;
+  const bool is_usual = worker.state == condition::running || worker.state == condition::waiting ||
+                        worker.state == condition::succeeded;
+  return !is_usual || worker.is_suspected() ||
+         (median > 0 && worker.step_seconds > median * straggler_ratio);
+}
+
+/// A line for each worker if there are few; otherwise, lines for the remarkable ones only.
+inline std::string workers_text(const job_view& view) {
+  constexpr std::size_t most_lines = 16;
+  const bool shows_each = view.workers().size() <= most_lines;
+  const double median = view.progress().median_seconds;
+  std::string text;
+  std::size_t left_out = 0;
+  std::size_t lines = 0;
+  for (const viewed_worker& worker : view.workers()) {
+    if ((shows_each || is_remarkable(worker, median)) && lines < most_lines) {
+      text += worker_line(worker, median);
+      ++lines;
+    } else {
+      ++left_out;
+    }
+  }
+  if (left_out > 0) text += fmt::format("  and {} more\n", left_out);
+  return text;
+}
+
+/// Lines about workers of other nodes; only about those that are not simply running.
+inline std::string other_workers_text(const job_view& view) {
+  constexpr int most_lines = 16;
+  const double median = view.whole_progress().median_seconds;
+  std::string text;
+  int lines = 0;
+  for (const viewed_node& node : view.whole().nodes()) {
+    for (const viewed_worker& worker : node.workers) {
+      if (!is_remarkable(worker, median) || ++lines > most_lines) continue;
+      text += fmt::format("  {}{}", one_line(node.entry.host, 100), worker_line(worker, median));
+    }
+  }
+  if (lines > most_lines) text += fmt::format("  and {} more\n", lines - most_lines);
+  return text.empty() ? text : "workers of other nodes\n" + text;
+}
+
+inline std::string headline(const job_view& view, std::int64_t now_us) {
+  const job_state& job = view.job();
+  std::string line =
+      fmt::format("job {}  {}", one_line(job.run_id(), 200), to_string(job.activity()));
+  if (!job.reason().empty()) line += fmt::format(" ({})", one_line(job.reason(), 300));
+  line += '\n';
+  if (job.round() >= 0) {
+    const job_attempt& last = job.attempts().back();
+    line += fmt::format("round {}  world {}  node {} of {} ({})  ", last.round, last.world_size,
+                        job.group_rank(), last.nodes, one_line(job.node(), 100));
+  }
+  line += fmt::format("restarts {} of {}", job.restarts(), job.max_restarts());
+  if (const auto part = view.goodput(now_us)) {
+    line += fmt::format("  goodput {:.1f} %{}", *part * 100,
+                        job.has_steps() ? "" : " (no steps reported)");
+  }
+  return line + "\n";
+}
+
+/// "nodes 2 of 2 to 4: node0 node1  lost: node2 (12.0 s ago)"; empty: not known here.
+inline std::string nodes_line_of(const viewed_job& whole, std::int64_t now_us) {
+  if (!whole.is_known()) return {};
+  constexpr std::size_t most_names = 8;
+  const int there = whole.active() + whole.waiting();
+  const std::string most =
+      whole.max_nodes() > whole.min_nodes() ? fmt::format(" to {}", whole.max_nodes()) : "";
+  std::string line = fmt::format("nodes {} of {}{}", there, whole.min_nodes(), most);
+  for (const node_presence presence : {node_presence::active, node_presence::waiting,
+                                       node_presence::standing_by, node_presence::lost}) {
+    std::size_t count = 0;
+    for (const viewed_node& node : whole.nodes()) {
+      if (node.entry.presence != presence || ++count > most_names) continue;
+      line += count > 1 ? " " : fmt::format("  {}: ", to_string(presence));
+      line += one_line(node.entry.name, 100);
+      if (presence != node_presence::lost) continue;
+      line += fmt::format(" ({} ago)", span_text(seconds_between(node.since_us, now_us)));
+    }
+    if (count > most_names) line += fmt::format(" and {} more", count - most_names);
+  }
+  return line + "\n";
+}
+
+ELASTIC_DECL std::string progress_line(const job_view& view) {
+  const viewed_progress progress = view.whole_progress();
+  const viewed_worker* const slowest = progress.slowest;
+  if (!slowest) return {};
+  std::string line = fmt::format("step {}", slowest->step);
+  if (slowest->total > 0) line += fmt::format(" of {}", slowest->total);
+  const double median = progress.median_seconds;
+  if (median > 0) line += fmt::format("  {:.3g} s a step", median);
+  if (const auto remaining = progress.seconds_left())
+    line += fmt::format("  {} left", span_text(*remaining));
+  if (!slowest->text.empty()) line += "  " + one_line(slowest->text, 200);
+  return line;
+}
+
+ELASTIC_DECL std::string progress_summary(const job_view& view) {
+  return progress_part(view.whole_progress());
+}
+
+inline std::string stall_json(const journal_record& found, bool is_there) {
+  const job_event& stall = found.event;
+  json_object json;
+  json.add("is_there", is_there).add("cause", cut_text(stall.state, 64));
+  json.add("sentence", cut_text(stall.reason, 1024));
+  json.add("evidence", cut_text(stall.lines, 4096));
+  json.add("rank", stall.rank.value_or(-1)).add("ranks", stall.count.value_or(0));
+  return json.add("found_us", found.time_us).text();
+}
+
+inline std::string replacements_json(const job_state& job) {
+  const job_replacements& replacements = job.replacements();
+  json_object json;
+  json.add("worker_epoch", job.round());
+  json.add("epochs", replacements.epochs).add("ranks", replacements.ranks);
+  json.add("seconds", rounded(replacements.durations.sum));
+  json.add("abandoned", replacements.abandoned);
+  if (replacements.abandoned > 0) {
+    json.add("last_obstacle", cut_text(replacements.last_obstacle, 400));
+  }
+  return json.text();
+}
+
+/// "replaced: rank 3 2 times, rank 5 once; all workers restarted once, …"; empty: neither.
+inline std::string replacements_line(const job_replacements& replacements) {
+  constexpr std::size_t most_named = 16;
+  std::string line;
+  std::size_t named = 0;
+  for (const auto& [rank, count] : replacements.by_rank) {
+    if (named++ == most_named) break;
+    line += fmt::format("{}rank {} {}", line.empty() ? "replaced: " : ", ", rank,
+                        times_text(count));
+  }
+  if (replacements.by_rank.size() > most_named) {
+    line += fmt::format(" and {} other ranks", replacements.by_rank.size() - most_named);
+  }
+  if (replacements.abandoned > 0) {
+    line += fmt::format("{}all workers restarted {}, the last time because {}",
+                        line.empty() ? "" : "; ", times_text(replacements.abandoned),
+                        one_line(replacements.last_obstacle, 200));
+  }
+  return line.empty() ? line : line + "\n";
+}
+
+inline std::string standbys_json(const job_standbys& standbys) {
+  json_object json;
+  json.add("ready", standbys.ready).add("making", standbys.making);
+  json.add("memory_bytes", standbys.bytes);
+  return json.text();
+}
+
+/// "standbys: 1 ready (225 MiB), 1 in the making"; empty: none was made.
+inline std::string standbys_line(const job_state& job) {
+  if (!job.standbys() || job.has_ended()) return {};
+  std::string line = fmt::format("standbys: {} ready", job.standbys()->ready);
+  if (job.standbys()->bytes > 0) line += fmt::format(" ({} MiB)", job.standbys()->bytes >> 20);
+  if (job.standbys()->making > 0) line += fmt::format(", {} in the making", job.standbys()->making);
+  return line + "\n";
+}
+
+inline std::string vault_json(const job_vault& vault) {
+  json_object json;
+  json.add("generation", vault.generation).add("step", vault.step);
+  json.add("complete_us", vault.complete_us).add("memory_bytes", vault.bytes);
+  json.add("skipped", vault.skipped).add("restores", vault.restores);
+  return json.text();
+}
+
+/// "vault: generation 812 of step 8120, 12 s old, 2048 MiB, 3 skipped"; empty: nothing was kept.
+inline std::string vault_line(const job_state& job, std::int64_t now_us) {
+  if (!job.vault() || job.has_ended()) return {};
+  const job_vault& vault = *job.vault();
+  std::string line = "vault: no complete generation";
+  if (vault.complete_us > 0) {
+    line = fmt::format("vault: generation {} of step {}, {} old", vault.generation, vault.step,
+                       span_words(seconds_between(vault.complete_us, now_us)));
+  }
+  return line + fmt::format(", {} MiB, {} skipped\n", vault.bytes >> 20, vault.skipped);
+}
+
+ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
+  const job_state& job = view.job();
+  json_object head;
+  head.add("run_id", job.run_id()).add("role", job.role()).add("backend", job.backend());
+  head.add("version", version_text).add("node", job.node());
+  head.add("epoch", job.epoch()).add("sequence", job.sequence()).add("time_us", now_us);
+  head.add("began_us", job.began_us()).add("state", to_string(job.activity()));
+  head.add("reason", cut_text(job.reason(), 1024));
+  if (job.stall()) head.add_json("stall", stall_json(*job.stall(), job.is_stalled()));
+  if (job.replacements().is_known()) head.add_json("replacements", replacements_json(job));
+  if (job.standbys()) head.add_json("standbys", standbys_json(*job.standbys()));
+  if (job.vault()) head.add_json("vault", vault_json(*job.vault()));
+  head.add("group_rank", job.group_rank()).add("base_rank", job.base_rank());
+  head.add("restarts", job.restarts()).add("max_restarts", job.max_restarts());
+  if (const auto part = view.goodput(now_us)) head.add("goodput", rounded(*part));
+  head.add("has_steps", job.has_steps());
+  std::vector<std::string> attempts;
+  constexpr std::size_t with_lines = 8;
+  for (std::size_t index = 0; index < job.attempts().size(); ++index) {
+    const bool has_lines = index + with_lines >= job.attempts().size();
+    attempts.push_back(attempt_json(job.attempts()[index], has_lines));
+  }
+  std::vector<std::string> workers;
+  text_budget budget;
+  const viewed_progress progress = view.whole_progress();
+  for (const viewed_worker& worker : view.workers()) {
+    workers.push_back(worker_json(worker, progress.median_seconds, budget));
+  }
+  const std::string whole = whole_part(view.whole(), progress.median_seconds, budget);
+  std::string text = head.text();
+  text.pop_back();
+  return fmt::format(
+      "{},\n\"seconds\": {},\n\"progress\": {},\n\"attempts\": {},\n\"workers\": {},\n"
+      "\"whole\": {}}}\n",
+      text, uses_part(view, now_us), progress_part(progress),
+      json_list(attempts), json_list(workers), whole);
+}
+
+ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
+  const job_state& job = view.job();
+  std::string text = headline(view, now_us) + nodes_line_of(view.whole(), now_us);
+  const std::string progress = progress_line(view);
+  if (!progress.empty()) text += progress + "\n";
+  if (job.is_stalled()) {
+    text += fmt::format("stalled: {}\n", one_line(job.stall()->event.reason, 1024));
+  }
+  text += replacements_line(job.replacements()) + standbys_line(job) + vault_line(job, now_us);
+  if (!job.attempts().empty()) text += "attempts (UTC)\n";
+  for (const job_attempt& attempt : job.attempts()) {
+    text += attempt_line(attempt, job.has_ended(), now_us);
+  }
+  if (!view.workers().empty()) text += "workers of this node\n";
+  return text + workers_text(view) + other_workers_text(view);
+}
+
+ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
+                                       std::int64_t now_us) {
+  std::vector<std::string> workers;
+  const auto add = [&](const viewed_worker& worker) {
+    if (worker.step < 0 || worker.progress_us < since_us) return;
+    workers.push_back(fmt::format("[{},{},{},{}]", worker.rank, worker.step, worker.total,
+                                  rounded(worker.step_seconds)));
+  };
+  for (const viewed_worker& worker : view.workers()) add(worker);
+  for (const viewed_node& node : view.whole().nodes()) {
+    if (node.entry.presence == node_presence::active) {
+      std::for_each(node.workers.begin(), node.workers.end(), add);
+    }
+  }
+  return fmt::format("{{\"time_us\": {}, \"workers\": [{}]}}", now_us, fmt::join(workers, ","));
+}
+
+ELASTIC_DECL std::string why_not_ready(const job_view& view) {
+  const job_state& job = view.job();
+  if (job.activity() == agent_activity::running) return {};
+  std::string why(to_string(job.activity()));
+  if (!job.reason().empty()) why += ": " + one_line(job.reason(), 300);
+  return why;
+}
+
+ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us) {
+  using condition = viewed_worker::condition;
+  const auto line = [](bool is_good, std::string_view name, const std::string& state) {
+    return fmt::format("[{}]{} {}\n", is_good ? '+' : '-', name, state);
+  };
+  const std::size_t count = view.workers().size();
+  const auto running =
+      std::count_if(view.workers().begin(), view.workers().end(),
+                    [](const viewed_worker& worker) { return worker.state == condition::running; });
+  const std::string why = why_not_ready(view);
+  const std::int64_t round = view.job().round();
+  std::string text = line(why.empty(), "agent", why.empty() ? "running" : why);
+  text += line(round >= 0, "round", round >= 0 ? fmt::format("{}", round) : "none yet");
+  text += line(running > 0 && static_cast<std::size_t>(running) == count, "workers",
+               fmt::format("{} of {} run", running, count));
+  std::string nodes = nodes_line_of(view.whole(), now_us);
+  if (!nodes.empty()) {
+    nodes.pop_back();
+    const viewed_job& whole = view.whole();
+    const bool is_enough = whole.active() + whole.waiting() >= whole.min_nodes();
+    text += line(is_enough, "rendezvous", nodes);
+  }
+  return text + (why.empty() ? "ready\n" : "not ready\n");
+}
+
+ELASTIC_DECL std::string output_json(std::int64_t rank, const std::vector<output_tail>& tails) {
+  std::string text = fmt::format(R"({{"rank": {}, "streams": [)", rank);
+  bool is_first_tail = true;
+  for (const output_tail& tail : tails) {
+    text += fmt::format(R"({}{{"name": {}, "path": {}, "lines": [)",
+                        std::exchange(is_first_tail, false) ? "" : ", ",
+                        json_string(tail.stream), json_string(tail.path));
+    bool is_first_line = true;
+    for (const std::string_view line : tail.lines) {
+      text += std::exchange(is_first_line, false) ? "" : ", ";
+      const std::string_view begin = line.substr(0, limits::shown_line_bytes);
+      text +=
+          json_string(begin.substr(0, begin.size() - unfinished_character(begin)));
+    }
+    text += "]}";
+  }
+  return text + "]}\n";
 }
 
 }  // namespace elastic::detail
@@ -77420,232 +78652,79 @@ ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progre
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/net/detail/stream_listener.ipp ----
-
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/un.h>
+// ---- elastic/net/detail/socket_stream.ipp ----
 
 namespace elastic::detail {
 
-/// A connection of any family.
-class socket_stream final : public byte_stream {
- public:
-  socket_stream(asio::any_io_executor executor, int fd, int family)
-      : socket_(std::move(executor), asio::generic::stream_protocol(family, 0), fd) {}
-
-  task<std::size_t> read_some(asio::mutable_buffer buffer) override {
-    auto [failure, size] = co_await socket_.async_read_some(buffer, as_result);
-    if (failure == asio::error::eof) co_return 0;
-    throw_if(failure);
-    co_return size;
-  }
-
-  task<void> write(std::string bytes) override {
-    auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(bytes), as_result);
-    throw_if(failure);
-  }
-
-  void close() override {
-    asio_error_code ignored;
-    socket_.close(ignored);
-  }
-
- private:
-  void throw_if(asio_error_code failure) const {
-    if (!failure) return;
-    if (failure == asio::error::operation_aborted && socket_.is_open()) {
-      throw asio_system_error(failure);
-    }
-    throw error(errc::connection_failed,
-                fmt::format("the connection broke: {}", failure.message()));
-  }
-
-  asio::generic::stream_protocol::socket socket_;
-};
-
-/// Takes over the socket only once nothing can fail any more.
-inline std::unique_ptr<byte_stream> make_stream(asio::any_io_executor executor, unique_fd fd,
-                                                int family) {
-  auto stream = std::make_unique<socket_stream>(std::move(executor), fd.get(), family);
-  fd.release();
-  return stream;
+inline task<void> keep_failure(task<std::tuple<asio_error_code>> connecting,
+                               asio_error_code& failure) {
+  std::tie(failure) = co_await std::move(connecting);
 }
 
-inline sockaddr_un unix_address(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
-    throw error(
-        errc::invalid_argument,
-        fmt::format("the socket '{}' cannot be used: the path has {} bytes; 1 to {} are allowed",
-                    path, path.size(), sizeof address.sun_path - 1));
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
-}
-
-/// Whether the path is a socket at which nobody listens.
-inline bool is_left_socket(const std::string& path, const sockaddr_un& address) {
-  struct stat file{};
-  if (::lstat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
-  const unique_fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!probe) return false;
-  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-  return ::connect(probe.get(), generic, sizeof address) != 0 && errno == ECONNREFUSED;
-}
-
-[[noreturn]] inline void refuse_place(const std::string& place, int failure,
-                                      std::string_view taken = "it is in use") {
-  if (failure == EADDRINUSE) {
-    throw error(errc::address_in_use, fmt::format("cannot listen at {}: {}", place, taken));
-  }
-  if (failure == EADDRNOTAVAIL) {
-    throw error(errc::invalid_argument,
-                fmt::format("cannot listen at {}: this is not an address of this host", place));
-  }
-  throw error(errc::invalid_argument,
-              fmt::format("cannot listen at {}: {}", place, errno_text(failure)));
-}
-
-ELASTIC_DECL stream_listener::stream_listener(asio::any_io_executor executor, int fd, int family)
-    : listening_(std::move(executor), fd), family_(family) {}
-
-ELASTIC_DECL stream_listener::~stream_listener() { close(); }
-
-ELASTIC_DECL stream_listener stream_listener::at_address(asio::any_io_executor executor,
-                                                         const endpoint& wanted) {
+ELASTIC_DECL task<asio_error_code> connect_one(asio::ip::tcp::socket& socket,
+                                               asio::ip::tcp::endpoint end, duration patience) {
   asio_error_code failure;
-  const asio::ip::address address = asio::ip::make_address(wanted.host, failure);
-  if (failure) {
-    throw error(errc::invalid_argument,
-                fmt::format("cannot listen at {}: an IP address is needed", to_text(wanted)));
-  }
-  const asio::ip::tcp::endpoint place(address, wanted.port);
-  const int family = place.protocol().family();
-  unique_fd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) refuse_place(to_text(wanted), errno);
-  const int enabled = 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &enabled, sizeof enabled);
-  if (::bind(fd.get(), place.data(), static_cast<socklen_t>(place.size())) != 0 ||
-      ::listen(fd.get(), SOMAXCONN) != 0) {
-    refuse_place(to_text(wanted), errno);
-  }
-  asio::ip::tcp::endpoint bound = place;
-  socklen_t size = static_cast<socklen_t>(bound.capacity());
-  if (::getsockname(fd.get(), bound.data(), &size) != 0) refuse_place(to_text(wanted), errno);
-  stream_listener listener(std::move(executor), fd.get(), family);
-  fd.release();
-  listener.port_ = bound.port();
-  return listener;
+  socket.close(failure);
+  socket.open(end.protocol(), failure);
+  if (failure) co_return failure;
+  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+  call_socket_hook(socket.native_handle());
+  system_time time;
+  const time_point limit = deadline_after(time.now(), patience);
+  task<std::tuple<asio_error_code>> connecting = socket.async_connect(end, as_result);
+  co_await with_deadline(time, limit, keep_failure(std::move(connecting), failure));
+  const bool is_late = failure == asio::error::operation_aborted && time.now() >= limit;
+  co_return is_late ? asio::error::make_error_code(asio::error::timed_out) : failure;
 }
 
-ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor executor,
-                                                      const std::string& path) {
-  const sockaddr_un address = unix_address(path);
-  unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  const std::string place = fmt::format("'{}'", path);
-  if (!fd) refuse_place(place, errno);
-  // On Linux, the file that bind creates gets the mode of the socket, so no other user can connect
-  // meanwhile.
-  if (::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0) refuse_place(place, errno);
-  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-  int bound = ::bind(fd.get(), generic, sizeof address);
-  if (bound != 0 && errno == EADDRINUSE) {
-    const bool is_left = is_left_socket(path, address);
-    if (is_left) ::unlink(path.c_str());
-    bound = ::bind(fd.get(), generic, sizeof address);
+ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint server) {
+  auto executor = co_await asio::this_coro::executor;
+  const auto addresses = co_await resolve_addresses(server.host);
+  if (addresses.empty()) {
+    throw error(errc::connection_failed,
+                fmt::format("the name '{}' cannot be resolved", server.host));
   }
-  if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
-    refuse_place(place, errno, "it is in use, or the file exists");
-  }
-  stream_listener listener(std::move(executor), fd.get(), AF_UNIX);
-  fd.release();
-  listener.path_ = path;
-  struct stat file{};
-  if (::lstat(path.c_str(), &file) == 0) listener.file_ = {file.st_dev, file.st_ino};
-  return listener;
-}
-
-/// The user of the process at the other end of a Unix socket.
-inline std::optional<std::uint32_t> peer_user(int fd) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
-  return peer.uid;
-}
-
-ELASTIC_DECL task<accepted_stream> stream_listener::accept() {
-  for (;;) {
-    unique_fd fd(
-        ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (fd) {
-      const int enabled = 1;
-      if (port_ != 0) ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled);
-      accepted_stream accepted;
-      if (family_ == AF_UNIX) accepted.user = peer_user(fd.get());
-      accepted.stream = make_stream(listening_.get_executor(), std::move(fd), family_);
-      co_return accepted;
+  asio::ip::tcp::socket socket(executor);
+  std::string tried;
+  for (const auto& address : addresses) {
+    const asio::ip::tcp::endpoint end(address, server.port);
+    const asio_error_code failure = co_await connect_one(socket, end);
+    if (!failure) {
+      asio_error_code ignored;
+      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+      keep_alive_as_client(socket.native_handle());
+      co_return std::move(socket);
     }
-    const int problem = errno;
-    if (problem == EINTR || problem == ECONNABORTED) continue;
-    if (problem != EAGAIN && problem != EWOULDBLOCK) {
-      throw error(errc::connection_failed,
-                  fmt::format("no connection can be accepted: {}", errno_text(problem)));
-    }
-    auto [failure] =
-        co_await listening_.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
-    if (failure == asio::error::operation_aborted && listening_.is_open()) {
-      throw asio_system_error(failure);
-    }
-    if (failure) throw error(errc::connection_failed, "the listener was closed");
+    if (failure == asio::error::operation_aborted) throw asio_system_error(failure);
+    const endpoint shown{address.to_string(), server.port};
+    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", to_text(shown), failure.message());
   }
+  throw error(errc::connection_failed, tried);
 }
 
-ELASTIC_DECL void stream_listener::close() {
-  if (!listening_.is_open()) return;
-  // While this socket is open, no other file has its number.
-  struct stat file{};
-  const bool is_ours = !path_.empty() && ::lstat(path_.c_str(), &file) == 0 &&
-                       file_ == std::pair(file.st_dev, file.st_ino);
-  if (is_ours) ::unlink(path_.c_str());
+ELASTIC_DECL task<std::size_t> socket_stream::read_some(asio::mutable_buffer buffer) {
+  auto [failure, size] = co_await socket_.async_read_some(buffer, as_result);
+  if (failure == asio::error::eof) co_return 0;
+  throw_if(failure);
+  co_return size;
+}
+
+ELASTIC_DECL task<void> socket_stream::write(std::string bytes) {
+  auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(bytes), as_result);
+  throw_if(failure);
+}
+
+ELASTIC_DECL void socket_stream::close() {
   asio_error_code ignored;
-  listening_.close(ignored);
+  socket_.close(ignored);
 }
 
-/// Whether only this user can create files in the folder of a path.
-inline bool has_folder_of(const std::string& path, std::uint32_t user) {
-  const std::size_t slash = path.rfind('/');
-  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  struct stat about{};
-  return ::stat(folder.c_str(), &about) == 0 && about.st_uid == user &&
-         (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
-ELASTIC_DECL bool is_trusted_server(std::uint32_t server, std::uint32_t client,
-                                    const std::string& path) {
-  if (server == client || server == 0) return true;
-  // The superuser looks after the jobs of other users.
-  return client == 0 && has_folder_of(path, server);
-}
-
-ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path) {
-  const sockaddr_un address = unix_address(path);
-  unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-  // Never blocks: a socket with a full queue refuses the connection.
-  if (!fd || ::connect(fd.get(), generic, sizeof address) != 0) {
-    throw error(errc::connection_failed, fmt::format("'{}': {}", path, errno_text(errno)));
+ELASTIC_DECL void socket_stream::throw_if(asio_error_code failure) const {
+  if (!failure) return;
+  if (failure == asio::error::operation_aborted && socket_.is_open()) {
+    throw asio_system_error(failure);
   }
-  const std::optional<std::uint32_t> server = peer_user(fd.get());
-  if (!server || !is_trusted_server(*server, ::geteuid(), path)) {
-    throw error(errc::invalid_argument,
-                fmt::format("'{}': user {} listens there, not user {} or root: put the socket into "
-                            "a folder that is yours alone",
-                            path, server ? std::to_string(*server) : "unknown", ::geteuid()));
-  }
-  asio::any_io_executor executor = co_await asio::this_coro::executor;
-  co_return make_stream(std::move(executor), std::move(fd), AF_UNIX);
+  throw error(errc::connection_failed, fmt::format("the connection broke: {}", failure.message()));
 }
 
 }  // namespace elastic::detail
@@ -78495,25 +79574,6 @@ feed.refresh();
 
 }  // namespace elastic::detail
 
-// ---- elastic/status/detail/event_sentence.hpp ----
-
-namespace elastic::detail {
-
-/// An event in plain words, for people: "rank 3 (local rank 1, pid 4711) failed: exit code 1". Each
-/// event has a sentence. Text from other nodes is made printable.
-ELASTIC_DECL std::string event_sentence(const job_event& event);
-
-/// "rank 3 (local rank 1, pid 4711)", with as much of it as the event has.
-ELASTIC_DECL std::string worker_words(const job_event& event);
-
-/// The event's reason after a colon; empty if it has none.
-ELASTIC_DECL std::string reason_words(const job_event& event);
-
-/// "41 s", "3 min 5 s", "2 h 10 min", "0.25 s".
-ELASTIC_DECL std::string span_words(double seconds);
-
-}  // namespace elastic::detail
-
 // ---- elastic/status/detail/status_answer.ipp ----
 
 #include <fmt/ranges.h>
@@ -78678,8 +79738,8 @@ status_answer admitted_answer(const http_head& request, const status_gate& gate,
   status_answer answer;
   answer.status = 303;
   answer.headers.emplace_back("Location", request.path);
-  // Strict would not be sent by who came over a link of another site; what of it does more than
-  // open the page is refused.
+  // With SameSite=Strict, a browser would not send the cookie after a link on another site. Lax is
+  // safe, because the gate refuses all requests of other sites that do more than open the page.
   answer.headers.emplace_back("Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Lax",
                                                         gate.cookie, gate.session));
   return answer;
@@ -78725,7 +79785,7 @@ inline role_views views_of(const roles_source& source) {
 
 inline std::string metrics_of(const roles_source& source, metrics_format format,
                               std::int64_t now_us) {
-  const std::shared_ptr<const viewed_roles> view = source.view();
+  const std::shared_ptr<const roles_monitor::snapshot> view = source.view();
   std::vector<role_metrics> roles;
   for (std::size_t place = 0; place < source.roles.size(); ++place) {
     role_metrics& role = roles.emplace_back();
@@ -78761,7 +79821,7 @@ inline std::optional<status_answer> overview_of(const http_head& request,
   } else if (path == "/api/v1/job") {
     const bool is_plain = request.header("accept") == "text/plain";
     if (!is_plain) answer.type = "application/json";
-    const std::shared_ptr<const viewed_roles> view = source.view();
+    const std::shared_ptr<const roles_monitor::snapshot> view = source.view();
     const role_views views = views_of(source);
     answer.body = is_plain ? overview_text(*view, views) : overview_json(*view, views, now_us);
   } else if (path == "/api/v1/events") {
@@ -78851,7 +79911,7 @@ ELASTIC_DECL event_cursor cursor_of(const http_head& request) {
   return cursor;
 }
 
-/// A record as those get it who follow the job: with what happened in words.
+/// A record as followers of the job get it: with a sentence that says what happened.
 inline std::string told_record(const journal_record& record) {
   std::string line = to_json_line(record);
   line.pop_back();
@@ -78881,7 +79941,7 @@ ELASTIC_DECL std::string events_text(const std::vector<journal_record>& records,
 namespace elastic::detail {
 
 inline constexpr std::string_view command_path_prefix = "/api/v1/commands/";
-/// The same as the command: it changes nothing.
+/// A GET of this path gives the command "stacks", which changes nothing.
 inline constexpr std::string_view stacks_path = "/api/v1/stacks";
 
 inline std::string known_commands() {
@@ -78989,524 +80049,11 @@ ELASTIC_DECL status_answer command_answer(const http_head& request,
 
 }  // namespace elastic::detail
 
-// ---- elastic/status/detail/job_document.ipp ----
-
-#include <cmath>
-
-#include <fmt/ranges.h>
-
-namespace elastic::detail {
-
-/// Cut between characters.
-inline std::string_view cut_text(std::string_view text, std::size_t most) {
-  text = text.substr(0, most);
-  return text.substr(0, text.size() - unfinished_character(text));
-}
-
-inline double rounded(double number) { return std::round(number * 1e3) / 1e3; }
-
-inline std::string_view name_of(attempt_end end) {
-  return attempt_end_names[static_cast<std::size_t>(end)];
-}
-
-inline std::string_view name_of(viewed_worker::condition state) {
-  return worker_condition_names[static_cast<std::size_t>(state)];
-}
-
-/// Objects with commas between them, in brackets.
-inline std::string json_list(const std::vector<std::string>& entries) {
-  return fmt::format("[{}]", fmt::join(entries, ",\n"));
-}
-
-/// Numbers with commas between them, in brackets.
-inline std::string number_list(const std::vector<std::int64_t>& numbers, std::size_t most) {
-  const auto end = numbers.begin() + static_cast<std::ptrdiff_t>(std::min(numbers.size(), most));
-  return fmt::format("[{}]", fmt::join(numbers.begin(), end, ", "));
-}
-
-inline std::string attempt_json(const job_attempt& attempt, bool has_lines) {
-  json_object json;
-  json.add("round", attempt.round).add("attempt", attempt.number);
-  json.add("world_size", attempt.world_size).add("nodes", attempt.nodes);
-  json.add("began_us", attempt.began_us).add("started_us", attempt.started_us);
-  json.add("ended_us", attempt.ended_us).add("end", name_of(attempt.end));
-  if (attempt.failed_rank) json.add("failed_rank", *attempt.failed_rank);
-  json.add("reason", cut_text(attempt.reason, 400));
-  if (!attempt.cause.empty()) json.add("cause", cut_text(attempt.cause, 400));
-  if (has_lines && !attempt.last_lines.empty()) {
-    json.add("last_lines", cut_text(attempt.last_lines, limits::journal_text_bytes));
-  }
-  json.add("decision", cut_text(attempt.decision, 200));
-  if (attempt.lost_seconds) json.add("lost_seconds", rounded(*attempt.lost_seconds));
-  if (attempt.is_replacement) json.add_json("replaced", number_list(attempt.replaced, 64));
-  return json.text();
-}
-
-/// Texts of workers, as long as there is room for them.
-class text_budget {
- public:
-  std::string_view spend(std::string_view text, std::size_t most) {
-    const std::string_view part = cut_text(text, std::min(most, left_));
-    left_ -= part.size();
-    return part;
-  }
-
- private:
-  // A byte of a text takes up to 6 in JSON.
-  std::size_t left_ = limits::status_answer_bytes / 16;
-};
-
-inline std::string worker_json(const viewed_worker& worker, double median, text_budget& budget) {
-  json_object json;
-  json.add("rank", worker.rank).add("local_rank", worker.local_rank).add("pid", worker.pid);
-  json.add("state", name_of(worker.state));
-  if (worker.exit_code) json.add("exit_code", *worker.exit_code);
-  if (worker.signal) json.add("signal", *worker.signal);
-  if (worker.ended_us > 0) json.add("ended_us", worker.ended_us);
-  if (!worker.reason.empty()) json.add("reason", budget.spend(worker.reason, 2048));
-  if (worker.is_suspected()) {
-    json.add("suspicion", to_string(worker.suspicion));
-    json.add("suspicion_reason", budget.spend(worker.suspicion_reason, 256));
-  }
-  if (worker.replacements > 0) json.add("replacements", worker.replacements);
-  if (worker.step < 0) return json.text();
-  json.add("step", worker.step).add("total", worker.total).add("progress_us", worker.progress_us);
-  if (worker.step_seconds > 0) json.add("step_seconds", rounded(worker.step_seconds));
-  if (median > 0) json.add("ratio", rounded(worker.step_seconds / median));
-  if (!worker.text.empty()) json.add("text", budget.spend(worker.text, 256));
-  return json.text();
-}
-
-inline std::string progress_part(const viewed_progress& progress) {
-  json_object json;
-  if (const viewed_worker* const slowest = progress.slowest) {
-    json.add("step", slowest->step).add("total", slowest->total);
-    json.add("progress_us", slowest->progress_us);
-    if (progress.speaker) json.add("text", cut_text(progress.speaker->text, 256));
-    if (progress.median_seconds > 0) json.add("step_seconds", rounded(progress.median_seconds));
-    if (const auto remaining = progress.seconds_left())
-      json.add("seconds_left", rounded(*remaining));
-  }
-  return json.text();
-}
-
-inline std::string node_json(const viewed_node& node, double median, text_budget& budget) {
-  json_object json;
-  json.add("host", budget.spend(node.entry.host, 256))
-      .add("name", budget.spend(node.entry.name, 300));
-  json.add("presence", to_string(node.entry.presence)).add("group_rank", node.entry.group_rank);
-  json.add("since_us", node.since_us).add("own", node.is_own);
-  if (node.epoch != 0) json.add("state", to_string(node.activity));
-  if (!node.reason.empty()) json.add("reason", budget.spend(node.reason, 240));
-  json.add("base_rank", node.base_rank);
-  std::vector<std::string> workers;
-  for (const viewed_worker& worker : node.workers) {
-    workers.push_back(worker_json(worker, median, budget));
-  }
-  std::string text = json.text();
-  text.pop_back();
-  return fmt::format("{}, \"workers\": {}}}", text, json_list(workers));
-}
-
-inline std::string whole_part(const viewed_job& whole, double median, text_budget& budget) {
-  if (!whole.is_known()) return "null";
-  json_object json;
-  json.add("round", whole.round()).add("complete", whole.is_complete());
-  json.add("min_nodes", whole.min_nodes()).add("max_nodes", whole.max_nodes());
-  json.add("active", whole.active()).add("waiting", whole.waiting()).add("lost", whole.lost());
-  std::vector<std::string> nodes;
-  for (const viewed_node& node : whole.nodes()) nodes.push_back(node_json(node, median, budget));
-  std::string text = json.text();
-  text.pop_back();
-  return fmt::format("{}, \"nodes\": {}}}", text, json_list(nodes));
-}
-
-inline std::string uses_part(const job_view& view, std::int64_t now_us) {
-  json_object json;
-  for (std::size_t use = 0; use < time_use_names.size(); ++use) {
-    json.add(time_use_names[use], rounded(view.seconds(static_cast<time_use>(use), now_us)));
-  }
-  return json.text();
-}
-
-// ---- for people
-// -----------------------------------------------------------------------------------
-
-/// "41.0 s", "20 min 13 s", "18 h 31 min".
-inline std::string span_text(double seconds) {
-  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
-  // More years than a job has.
-  const auto whole = static_cast<std::int64_t>(std::min(seconds, 1e12));
-  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
-  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
-}
-
-/// "14:00:02", in UTC.
-inline std::string clock_text(std::int64_t time_us) {
-  const std::int64_t seconds = time_us / 1'000'000 % 86'400;
-  return fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-}
-
-inline std::string one_line(std::string_view text, std::size_t most) {
-  std::string line(cut_text(text, most));
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  return printable_text(line);
-}
-
-inline std::string times_text(std::int64_t count) {
-  return count == 1 ? std::string("once") : fmt::format("{} times", count);
-}
-
-/// At most eight of them.
-inline std::vector<std::int64_t> named_ranks(std::vector<std::int64_t> ranks) {
-  constexpr std::size_t most_named = 8;
-  ranks.resize(std::min(ranks.size(), most_named));
-  return ranks;
-}
-
-/// Replicas run without having met.
-inline std::string attempt_name(const job_attempt& attempt) {
-  if (attempt.round >= 0) return fmt::format("round {}", attempt.round);
-  if (attempt.started_us == 0) return "meeting";
-  return attempt.end == attempt_end::none ? "running" : "ended";
-}
-
-inline std::string attempt_line(const job_attempt& attempt, bool has_job_ended,
-                                std::int64_t now_us) {
-  std::string line = fmt::format("  {}  ", clock_text(attempt.began_us));
-  line += attempt_name(attempt);
-  if (!attempt.replaced.empty()) {
-    line += fmt::format("  replaced rank{} {}", attempt.replaced.size() == 1 ? "" : "s",
-                        fmt::join(named_ranks(attempt.replaced), " "));
-  } else if (attempt.is_replacement) {
-    line += "  kept all workers";
-  }
-  const bool is_over = attempt.end != attempt_end::none;
-  const std::int64_t until = is_over || has_job_ended ? attempt.ended_us : now_us;
-  if (attempt.started_us > 0) {
-    const double ran = seconds_between(attempt.started_us, until == 0 ? now_us : until);
-    line += fmt::format("  ran {}", span_text(ran));
-  }
-  if (is_over) line += fmt::format("  {}", name_of(attempt.end));
-  if (!attempt.reason.empty()) line += ": " + one_line(attempt.reason, 300);
-  if (!attempt.cause.empty()) line += "; " + one_line(attempt.cause, 300);
-  if (attempt.lost_seconds) line += fmt::format("  (lost {})", span_text(*attempt.lost_seconds));
-  return line + "\n";
-}
-
-inline std::string worker_line(const viewed_worker& worker, double median) {
-  std::string line =
-      fmt::format("  rank {:<5} pid {:<8} {:<9}", worker.rank, worker.pid, name_of(worker.state));
-  if (worker.step >= 0) line += fmt::format("  step {}", worker.step);
-  // A suspicion already says how slow the worker is.
-  if (!worker.is_suspected() && median > 0 && worker.step_seconds > median * straggler_ratio) {
-    line += fmt::format("  slow: {:.2f} times the median", worker.step_seconds / median);
-  }
-  if (worker.is_suspected()) {
-    line += fmt::format("  {}: {}", to_string(worker.suspicion),
-                        one_line(worker.suspicion_reason, 200));
-  }
-  if (worker.replacements > 0) line += "  replaced " + times_text(worker.replacements);
-  if (worker.exit_code) line += fmt::format("  exit code {}", *worker.exit_code);
-  if (worker.signal) line += fmt::format("  signal {}", *worker.signal);
-  if (!worker.reason.empty()) line += "  " + one_line(worker.reason, 300);
-  return line + "\n";
-}
-
-inline bool is_remarkable(const viewed_worker& worker, double median) {
-  using condition = viewed_worker::condition;
-  const bool is_usual = worker.state == condition::running || worker.state == condition::waiting ||
-                        worker.state == condition::succeeded;
-  return !is_usual || worker.is_suspected() ||
-         (median > 0 && worker.step_seconds > median * straggler_ratio);
-}
-
-/// Each of a few workers, else only those of which there is something to be said.
-inline std::string workers_text(const job_view& view) {
-  constexpr std::size_t most_lines = 16;
-  const bool shows_each = view.workers().size() <= most_lines;
-  const double median = view.progress().median_seconds;
-  std::string text;
-  std::size_t left_out = 0;
-  std::size_t lines = 0;
-  for (const viewed_worker& worker : view.workers()) {
-    if ((shows_each || is_remarkable(worker, median)) && lines < most_lines) {
-      text += worker_line(worker, median);
-      ++lines;
-    } else {
-      ++left_out;
-    }
-  }
-  if (left_out > 0) text += fmt::format("  and {} more\n", left_out);
-  return text;
-}
-
-/// Lines about workers of other nodes; only about those that are not simply running.
-inline std::string other_workers_text(const job_view& view) {
-  constexpr int most_lines = 16;
-  const double median = view.whole_progress().median_seconds;
-  std::string text;
-  int lines = 0;
-  for (const viewed_node& node : view.whole().nodes()) {
-    for (const viewed_worker& worker : node.workers) {
-      if (!is_remarkable(worker, median) || ++lines > most_lines) continue;
-      text += fmt::format("  {}{}", one_line(node.entry.host, 100), worker_line(worker, median));
-    }
-  }
-  if (lines > most_lines) text += fmt::format("  and {} more\n", lines - most_lines);
-  return text.empty() ? text : "workers of other nodes\n" + text;
-}
-
-inline std::string headline(const job_view& view, std::int64_t now_us) {
-  const job_state& job = view.job();
-  std::string line =
-      fmt::format("job {}  {}", one_line(job.run_id(), 200), to_string(job.activity()));
-  if (!job.reason().empty()) line += fmt::format(" ({})", one_line(job.reason(), 300));
-  line += '\n';
-  if (job.round() >= 0) {
-    const job_attempt& last = job.attempts().back();
-    line += fmt::format("round {}  world {}  node {} of {} ({})  ", last.round, last.world_size,
-                        job.group_rank(), last.nodes, one_line(job.node(), 100));
-  }
-  line += fmt::format("restarts {} of {}", job.restarts(), job.max_restarts());
-  if (const auto part = view.goodput(now_us)) {
-    line += fmt::format("  goodput {:.1f} %{}", *part * 100,
-                        job.has_steps() ? "" : " (no steps reported)");
-  }
-  return line + "\n";
-}
-
-/// "nodes 2 of 2 to 4: node0 node1  lost: node2 (12.0 s ago)"; empty: not known here.
-inline std::string nodes_line_of(const viewed_job& whole, std::int64_t now_us) {
-  if (!whole.is_known()) return {};
-  constexpr std::size_t most_names = 8;
-  const int there = whole.active() + whole.waiting();
-  const std::string most =
-      whole.max_nodes() > whole.min_nodes() ? fmt::format(" to {}", whole.max_nodes()) : "";
-  std::string line = fmt::format("nodes {} of {}{}", there, whole.min_nodes(), most);
-  for (const node_presence presence : {node_presence::active, node_presence::waiting,
-                                       node_presence::standing_by, node_presence::lost}) {
-    std::size_t count = 0;
-    for (const viewed_node& node : whole.nodes()) {
-      if (node.entry.presence != presence || ++count > most_names) continue;
-      line += count > 1 ? " " : fmt::format("  {}: ", to_string(presence));
-      line += one_line(node.entry.name, 100);
-      if (presence != node_presence::lost) continue;
-      line += fmt::format(" ({} ago)", span_text(seconds_between(node.since_us, now_us)));
-    }
-    if (count > most_names) line += fmt::format(" and {} more", count - most_names);
-  }
-  return line + "\n";
-}
-
-ELASTIC_DECL std::string progress_line(const job_view& view) {
-  const viewed_progress progress = view.whole_progress();
-  const viewed_worker* const slowest = progress.slowest;
-  if (!slowest) return {};
-  std::string line = fmt::format("step {}", slowest->step);
-  if (slowest->total > 0) line += fmt::format(" of {}", slowest->total);
-  const double median = progress.median_seconds;
-  if (median > 0) line += fmt::format("  {:.3g} s a step", median);
-  if (const auto remaining = progress.seconds_left())
-    line += fmt::format("  {} left", span_text(*remaining));
-  if (!slowest->text.empty()) line += "  " + one_line(slowest->text, 200);
-  return line;
-}
-
-ELASTIC_DECL std::string progress_summary(const job_view& view) {
-  return progress_part(view.whole_progress());
-}
-
-inline std::string stall_json(const journal_record& found, bool is_there) {
-  const job_event& stall = found.event;
-  json_object json;
-  json.add("is_there", is_there).add("cause", cut_text(stall.state, 64));
-  json.add("sentence", cut_text(stall.reason, 1024));
-  json.add("evidence", cut_text(stall.lines, 4096));
-  json.add("rank", stall.rank.value_or(-1)).add("ranks", stall.count.value_or(0));
-  return json.add("found_us", found.time_us).text();
-}
-
-inline std::string replacements_json(const job_state& job) {
-  const job_replacements& replacements = job.replacements();
-  json_object json;
-  json.add("worker_epoch", job.round());
-  json.add("epochs", replacements.epochs).add("ranks", replacements.ranks);
-  json.add("seconds", rounded(replacements.durations.sum));
-  json.add("abandoned", replacements.abandoned);
-  if (replacements.abandoned > 0) {
-    json.add("last_obstacle", cut_text(replacements.last_obstacle, 400));
-  }
-  return json.text();
-}
-
-/// "replaced: rank 3 2 times, rank 5 once; all workers restarted once, …"; empty: neither.
-inline std::string replacements_line(const job_replacements& replacements) {
-  constexpr std::size_t most_named = 16;
-  std::string line;
-  std::size_t named = 0;
-  for (const auto& [rank, count] : replacements.by_rank) {
-    if (named++ == most_named) break;
-    line += fmt::format("{}rank {} {}", line.empty() ? "replaced: " : ", ", rank,
-                        times_text(count));
-  }
-  if (replacements.by_rank.size() > most_named) {
-    line += fmt::format(" and {} other ranks", replacements.by_rank.size() - most_named);
-  }
-  if (replacements.abandoned > 0) {
-    line += fmt::format("{}all workers restarted {}, the last time because {}",
-                        line.empty() ? "" : "; ", times_text(replacements.abandoned),
-                        one_line(replacements.last_obstacle, 200));
-  }
-  return line.empty() ? line : line + "\n";
-}
-
-inline std::string standbys_json(const job_standbys& standbys) {
-  json_object json;
-  json.add("ready", standbys.ready).add("making", standbys.making);
-  json.add("memory_bytes", standbys.bytes);
-  return json.text();
-}
-
-/// "standbys: 1 ready (225 MiB), 1 in the making"; empty: none was made.
-inline std::string standbys_line(const job_state& job) {
-  if (!job.standbys() || job.has_ended()) return {};
-  std::string line = fmt::format("standbys: {} ready", job.standbys()->ready);
-  if (job.standbys()->bytes > 0) line += fmt::format(" ({} MiB)", job.standbys()->bytes >> 20);
-  if (job.standbys()->making > 0) line += fmt::format(", {} in the making", job.standbys()->making);
-  return line + "\n";
-}
-
-ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
-  const job_state& job = view.job();
-  json_object head;
-  head.add("run_id", job.run_id()).add("role", job.role()).add("backend", job.backend());
-  head.add("version", version_text).add("node", job.node());
-  head.add("epoch", job.epoch()).add("sequence", job.sequence()).add("time_us", now_us);
-  head.add("began_us", job.began_us()).add("state", to_string(job.activity()));
-  head.add("reason", cut_text(job.reason(), 1024));
-  if (job.stall()) head.add_json("stall", stall_json(*job.stall(), job.is_stalled()));
-  if (job.replacements().is_known()) head.add_json("replacements", replacements_json(job));
-  if (job.standbys()) head.add_json("standbys", standbys_json(*job.standbys()));
-  head.add("group_rank", job.group_rank()).add("base_rank", job.base_rank());
-  head.add("restarts", job.restarts()).add("max_restarts", job.max_restarts());
-  if (const auto part = view.goodput(now_us)) head.add("goodput", rounded(*part));
-  head.add("has_steps", job.has_steps());
-  std::vector<std::string> attempts;
-  constexpr std::size_t with_lines = 8;
-  for (std::size_t index = 0; index < job.attempts().size(); ++index) {
-    const bool has_lines = index + with_lines >= job.attempts().size();
-    attempts.push_back(attempt_json(job.attempts()[index], has_lines));
-  }
-  std::vector<std::string> workers;
-  text_budget budget;
-  const viewed_progress progress = view.whole_progress();
-  for (const viewed_worker& worker : view.workers()) {
-    workers.push_back(worker_json(worker, progress.median_seconds, budget));
-  }
-  const std::string whole = whole_part(view.whole(), progress.median_seconds, budget);
-  std::string text = head.text();
-  text.pop_back();
-  return fmt::format(
-      "{},\n\"seconds\": {},\n\"progress\": {},\n\"attempts\": {},\n\"workers\": {},\n"
-      "\"whole\": {}}}\n",
-      text, uses_part(view, now_us), progress_part(progress),
-      json_list(attempts), json_list(workers), whole);
-}
-
-ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
-  const job_state& job = view.job();
-  std::string text = headline(view, now_us) + nodes_line_of(view.whole(), now_us);
-  const std::string progress = progress_line(view);
-  if (!progress.empty()) text += progress + "\n";
-  if (job.is_stalled()) {
-    text += fmt::format("stalled: {}\n", one_line(job.stall()->event.reason, 1024));
-  }
-  text += replacements_line(job.replacements()) + standbys_line(job);
-  if (!job.attempts().empty()) text += "attempts (UTC)\n";
-  for (const job_attempt& attempt : job.attempts()) {
-    text += attempt_line(attempt, job.has_ended(), now_us);
-  }
-  if (!view.workers().empty()) text += "workers of this node\n";
-  return text + workers_text(view) + other_workers_text(view);
-}
-
-ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
-                                       std::int64_t now_us) {
-  std::vector<std::string> workers;
-  const auto add = [&](const viewed_worker& worker) {
-    if (worker.step < 0 || worker.progress_us < since_us) return;
-    workers.push_back(fmt::format("[{},{},{},{}]", worker.rank, worker.step, worker.total,
-                                  rounded(worker.step_seconds)));
-  };
-  for (const viewed_worker& worker : view.workers()) add(worker);
-  for (const viewed_node& node : view.whole().nodes()) {
-    if (node.entry.presence == node_presence::active) {
-      std::for_each(node.workers.begin(), node.workers.end(), add);
-    }
-  }
-  return fmt::format("{{\"time_us\": {}, \"workers\": [{}]}}", now_us, fmt::join(workers, ","));
-}
-
-ELASTIC_DECL std::string why_not_ready(const job_view& view) {
-  const job_state& job = view.job();
-  if (job.activity() == agent_activity::running) return {};
-  std::string why(to_string(job.activity()));
-  if (!job.reason().empty()) why += ": " + one_line(job.reason(), 300);
-  return why;
-}
-
-ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us) {
-  using condition = viewed_worker::condition;
-  const auto line = [](bool is_good, std::string_view name, const std::string& state) {
-    return fmt::format("[{}]{} {}\n", is_good ? '+' : '-', name, state);
-  };
-  const std::size_t count = view.workers().size();
-  const auto running =
-      std::count_if(view.workers().begin(), view.workers().end(),
-                    [](const viewed_worker& worker) { return worker.state == condition::running; });
-  const std::string why = why_not_ready(view);
-  const std::int64_t round = view.job().round();
-  std::string text = line(why.empty(), "agent", why.empty() ? "running" : why);
-  text += line(round >= 0, "round", round >= 0 ? fmt::format("{}", round) : "none yet");
-  text += line(running > 0 && static_cast<std::size_t>(running) == count, "workers",
-               fmt::format("{} of {} run", running, count));
-  std::string nodes = nodes_line_of(view.whole(), now_us);
-  if (!nodes.empty()) {
-    nodes.pop_back();
-    const viewed_job& whole = view.whole();
-    const bool is_enough = whole.active() + whole.waiting() >= whole.min_nodes();
-    text += line(is_enough, "rendezvous", nodes);
-  }
-  return text + (why.empty() ? "ready\n" : "not ready\n");
-}
-
-ELASTIC_DECL std::string output_json(std::int64_t rank, const std::vector<output_tail>& tails) {
-  std::string text = fmt::format(R"({{"rank": {}, "streams": [)", rank);
-  bool is_first_tail = true;
-  for (const output_tail& tail : tails) {
-    text += fmt::format(R"({}{{"name": {}, "path": {}, "lines": [)",
-                        std::exchange(is_first_tail, false) ? "" : ", ",
-                        json_string(tail.stream), json_string(tail.path));
-    bool is_first_line = true;
-    for (const std::string_view line : tail.lines) {
-      text += std::exchange(is_first_line, false) ? "" : ", ";
-      const std::string_view begin = line.substr(0, limits::shown_line_bytes);
-      text +=
-          json_string(begin.substr(0, begin.size() - unfinished_character(begin)));
-    }
-    text += "]}";
-  }
-  return text + "]}\n";
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/status/detail/roles_overview.ipp ----
 
 namespace elastic::detail {
 
-/// Why something is as it is, as it may be shown.
+/// A reason, cut to a limit and made printable.
 inline std::string shown_reason(std::string_view reason) {
   constexpr std::size_t most = 400;
   return printable_line(std::string(reason.substr(0, most)));
@@ -79540,7 +80087,7 @@ inline std::string names_json(const std::vector<std::string>& names) {
   return "[" + text + "]";
 }
 
-inline std::string role_json(const viewed_roles::role& role, const job_view& view,
+inline std::string role_json(const roles_monitor::snapshot::role& role, const job_view& view,
                              std::size_t& room) {
   json_object json;
   json.add("name", role.shown.name).add("path", fmt::format("/roles/{}/", role.shown.name));
@@ -79557,8 +80104,8 @@ inline std::string role_json(const viewed_roles::role& role, const job_view& vie
   return json.add_json("workers", places_json(role.shown.workers, room)).text();
 }
 
-ELASTIC_DECL std::string overview_json(const viewed_roles& roles, const role_views& views,
-                                       std::int64_t now_us) {
+ELASTIC_DECL std::string overview_json(const roles_monitor::snapshot& roles,
+                                       const role_views& views, std::int64_t now_us) {
   json_object head;
   head.add("run_id", roles.run_id).add("version", version_text).add("node", roles.node);
   head.add("time_us", now_us).add("began_us", roles.began_us);
@@ -79574,7 +80121,7 @@ ELASTIC_DECL std::string overview_json(const viewed_roles& roles, const role_vie
   return fmt::format("{},\n\"roles\": [{}]}}\n", begin, text);
 }
 
-inline std::string role_text(const viewed_roles::role& role, const job_view& view,
+inline std::string role_text(const roles_monitor::snapshot::role& role, const job_view& view,
                              std::size_t width) {
   std::string line = fmt::format("{:<{}}  {}", role.shown.name, width, role.shown.state);
   if (role.shown.is_ready) line += ", ready";
@@ -79603,7 +80150,8 @@ inline std::string place_text(const job_roles::worker& worker) {
   return printable_line(line);
 }
 
-ELASTIC_DECL std::string overview_text(const viewed_roles& roles, const role_views& views) {
+ELASTIC_DECL std::string overview_text(const roles_monitor::snapshot& roles,
+                                       const role_views& views) {
   constexpr std::size_t most_places = 16;
   std::string text = fmt::format("job {}  {}", shown_reason(roles.run_id), roles.state);
   if (!roles.reason.empty()) text += fmt::format(" ({})", shown_reason(roles.reason));
@@ -79615,7 +80163,7 @@ ELASTIC_DECL std::string overview_text(const viewed_roles& roles, const role_vie
   std::size_t width = 0;
   for (const auto& each : roles.roles) width = std::max(width, each.shown.name.size());
   for (std::size_t place = 0; place < roles.roles.size(); ++place) {
-    const viewed_roles::role& role = roles.roles[place];
+    const roles_monitor::snapshot::role& role = roles.roles[place];
     text += fmt::format("  {}\n", role_text(role, *views[place], width));
     const std::vector<job_roles::worker>& workers = role.shown.workers;
     for (std::size_t index = 0; index < std::min(workers.size(), most_places); ++index) {
@@ -79628,11 +80176,12 @@ ELASTIC_DECL std::string overview_text(const viewed_roles& roles, const role_vie
   return text;
 }
 
-ELASTIC_DECL std::string why_not_ready(const viewed_roles& roles, const role_views& views) {
+ELASTIC_DECL std::string why_not_ready(const roles_monitor::snapshot& roles,
+                                       const role_views& views) {
   if (roles.state != "running") return roles.state;
   bool any_runs = false;
   for (std::size_t place = 0; place < roles.roles.size(); ++place) {
-    const viewed_roles::role& role = roles.roles[place];
+    const roles_monitor::snapshot::role& role = roles.roles[place];
     if (role.shown.state != "running") continue;
     any_runs = true;
     const std::string why = why_not_ready(*views[place]);
@@ -79959,6 +80508,860 @@ ELASTIC_DECL void torch_agent_watch::warn(torch_dialect dialect) {
 
 #endif
 
+#if defined(ELASTIC_WITH_VAULT) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
+
+// ---- elastic/vault/detail/vault_message.ipp ----
+
+namespace elastic::detail {
+
+inline void vault_reason(record_rows& rows, std::string& reason) {
+  std::string shown = reason;
+  if (!rows.text("reason", shown, limits::vault_message_bytes)) return;
+  reason = printable_text(shown).substr(0, limits::control_text_bytes);
+}
+
+inline void describe(vault_requests::begin& message, record_rows& rows) {
+  auto bytes = static_cast<std::int64_t>(message.bytes);
+  constexpr std::int64_t least = limits::vault_header_bytes + 1;
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 4;
+  if (rows.number("bytes", bytes, least, most)) message.bytes = static_cast<std::uint64_t>(bytes);
+}
+
+inline void describe(vault_requests::committed& message, record_rows& rows) {
+  rows.number("slot", message.slot, 0, 1);
+}
+
+inline void describe(vault_requests::skip& message, record_rows& rows) {
+  vault_reason(rows, message.reason);
+}
+
+inline void describe(vault_requests::find& message, record_rows& rows) {
+  rows.number("rank", message.rank);
+}
+
+inline void describe(vault_requests::restored& message, record_rows& rows) {
+  std::optional<double> seconds = message.seconds;
+  if (rows.real("seconds", seconds)) message.seconds = seconds.value_or(0);
+}
+
+inline void describe(vault_requests::damaged& message, record_rows& rows) {
+  vault_reason(rows, message.reason);
+}
+
+inline constexpr kind_names<vault_request> vault_request_kinds{"begin", "committed", "skip",
+                                                               "find",  "restored",  "damaged"};
+
+ELASTIC_DECL vault_request parse_vault_request(std::string_view packet) {
+  const json_fields fields("a message to the vault", packet, limits::vault_message_bytes);
+  return read_message<vault_request>(fields, vault_request_kinds);
+}
+
+inline json_object vault_packet(std::string_view kind) {
+  json_object packet;
+  packet.add("kind", kind);
+  return packet;
+}
+
+ELASTIC_DECL std::string write_packet(std::size_t slot, std::uint64_t bytes,
+                                      const vault_generation& id, int rank, int world_size) {
+  json_object packet = vault_packet("write");
+  packet.add("slot", static_cast<std::int64_t>(slot));
+  packet.add("bytes", static_cast<std::int64_t>(bytes));
+  packet.add("epoch", id.epoch).add("generation", id.number);
+  packet.add("rank", rank).add("world_size", world_size);
+  return packet.text();
+}
+
+ELASTIC_DECL std::string skipped_packet(std::string_view reason) {
+  return vault_packet("skipped").add("reason", reason).text();
+}
+
+ELASTIC_DECL std::string found_packet(const vault_generation& id, std::int64_t step) {
+  json_object packet = vault_packet("found");
+  packet.add("epoch", id.epoch).add("generation", id.number).add("step", step);
+  return packet.text();
+}
+
+ELASTIC_DECL std::string nothing_packet() { return vault_packet("nothing").text(); }
+
+ELASTIC_DECL std::string refused_packet(std::string_view reason) {
+  return vault_packet("refused").add("reason", reason).text();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/vault/detail/vault_channel.ipp ----
+
+#include <sys/un.h>
+
+namespace elastic::detail {
+
+/// Opens a socket of packets under an abstract name, which leaves no file.
+inline unique_fd open_vault_socket(const std::string& name) {
+  unique_fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  std::copy(name.begin(), name.end(), at.sun_path + 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const int on = 1;
+  const bool is_open = socket &&
+                       // Connections take this option from the socket that accepts them.
+                       ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
+                       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&at), size) == 0 &&
+                       ::listen(socket.get(), SOMAXCONN) == 0;
+  if (is_open) return socket;
+  throw error(errc::start_failed,
+              fmt::format("cannot open the socket of the vault: {}", errno_text(errno)));
+}
+
+ELASTIC_DECL vault_channel::vault_channel(asio::any_io_executor strand, options settings)
+    : strand_(std::move(strand)), options_(std::move(settings)), listener_(strand_) {
+  const std::string name = "elastic-vault-" + random_uuid();
+  listener_.assign(open_vault_socket(name).release());
+  address_ = "@" + name;
+}
+
+ELASTIC_DECL task<void> vault_channel::serve() & {
+  task_group connections(strand_);
+  task<void> accepting = accept_all(connections);
+  task<void> stopping = connections.stop();
+  task<void> serving = with_cleanup(std::move(accepting), std::move(stopping));
+  co_await std::move(serving);
+}
+
+ELASTIC_DECL task<void> vault_channel::accept_all(task_group& connections) {
+  for (;;) {
+    co_await listener_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+    const int accepted =
+        ::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (accepted < 0) {
+      if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) continue;
+      complain(fmt::format("a connection cannot be accepted: {}", errno_text(errno)));
+      constexpr std::chrono::seconds pause(1);
+      co_await options_.time->sleep_until(deadline_after(options_.time->now(), pause));
+      continue;
+    }
+    asio::posix::stream_descriptor peer(strand_, accepted);
+    if (connections.size() >= options_.most_connections) {
+      complain(fmt::format("there are more than {} connections", options_.most_connections));
+      continue;
+    }
+    connections.spawn(attend(std::move(peer)));
+  }
+}
+
+ELASTIC_DECL task<void> vault_channel::attend(asio::posix::stream_descriptor peer) {
+  try {
+    for (;;) {
+      co_await peer.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+      packet next;
+      const reading result = read(peer.native_handle(), next);
+      if (result == reading::ended) co_return;
+      if (result == reading::nothing) continue;
+      task<bool> taking = take(peer.native_handle(), std::move(next));
+      const bool goes_on = co_await std::move(taking);
+      if (!goes_on) co_return;
+    }
+  } catch (const error& failure) {
+    complain(failure.what());
+  }
+}
+
+ELASTIC_DECL vault_channel::reading vault_channel::read(int peer, packet& next) {
+  std::array<char, limits::vault_message_bytes> bytes;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control;
+  iovec place{bytes.data(), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &place;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  // Files that a worker sends find no room, and the kernel closes them.
+  const ssize_t size = ::recvmsg(peer, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return reading::nothing;
+  if (size <= 0) return reading::ended;
+  const cmsghdr* const head = CMSG_FIRSTHDR(&message);
+  if (head != nullptr && head->cmsg_type == SCM_CREDENTIALS) {
+    ucred sender{};
+    std::memcpy(&sender, CMSG_DATA(head), sizeof sender);
+    next.sender = sender.pid;
+  }
+  if ((message.msg_flags & MSG_TRUNC) != 0) {
+    throw error(errc::protocol_violation, fmt::format("a message to the vault is longer than {} "
+                                                      "bytes",
+                                                      bytes.size()));
+  }
+  next.text.assign(bytes.data(), static_cast<std::size_t>(size));
+  return reading::got;
+}
+
+/// Result: whether the connection goes on.
+ELASTIC_DECL task<bool> vault_channel::take(int peer, packet next) {
+  const std::optional<int> local_rank = options_.owner(next.sender);
+  if (!local_rank) {
+    complain(fmt::format("pid {} is no worker of this node, and is refused", next.sender));
+    send(peer, vault_answer(refused_packet("only a worker itself uses the vault, not another "
+                                           "process that it has started")));
+    co_return false;
+  }
+  vault_request request = parse_vault_request(next.text);
+  task<vault_answer> working = options_.carry_out(*local_rank, std::move(request));
+  const vault_answer answer = co_await std::move(working);
+  co_return send(peer, answer);
+}
+
+/// Result: whether the worker can be answered further.
+ELASTIC_DECL bool vault_channel::send(int peer, const vault_answer& answer) {
+  if (answer.packet.empty()) return true;
+  iovec place{const_cast<char*>(answer.packet.data()), answer.packet.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &place;
+  message.msg_iovlen = 1;
+  if (answer.file >= 0) {
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* const head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof answer.file);
+    std::memcpy(CMSG_DATA(head), &answer.file, sizeof answer.file);
+  }
+  return ::sendmsg(peer, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+ELASTIC_DECL void vault_channel::complain(const std::string& problem) {
+  if (complaints_ >= limits::control_complaints) return;
+  ++complaints_;
+  options_.log.warning("the vault: {}{}", problem,
+                       complaints_ == limits::control_complaints ? "; more is not logged" : "");
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/vault/detail/vault_header.ipp ----
+
+namespace elastic::detail {
+
+inline constexpr std::string_view vault_magic = "ELVAULT\n";
+inline constexpr std::uint64_t vault_version = 1;
+inline constexpr std::uint64_t vault_valid = 0x76616c6964;
+inline constexpr std::size_t vault_check_place = limits::vault_header_bytes - 4;
+inline constexpr std::size_t vault_used_bytes = 76;
+
+inline constexpr auto crc32_table = [] {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t value = 0; value < table.size(); ++value) {
+    std::uint32_t rest = value;
+    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ ((rest & 1) != 0 ? 0xedb88320U : 0U);
+    table[value] = rest;
+  }
+  return table;
+}();
+
+ELASTIC_DECL std::uint32_t crc32(std::string_view bytes) {
+  std::uint32_t rest = ~0U;
+  for (const char byte : bytes) {
+    rest = crc32_table[(rest ^ static_cast<unsigned char>(byte)) & 0xffU] ^ (rest >> 8);
+  }
+  return ~rest;
+}
+
+template <class Number>
+Number number_at(std::string_view bytes, std::size_t place) {
+  Number number = 0;
+  for (std::size_t index = sizeof number; index > 0; --index) {
+    const auto byte = static_cast<unsigned char>(bytes[place + index - 1]);
+    number = static_cast<Number>(number << 8) | byte;
+  }
+  return number;
+}
+
+template <class Number>
+void put_number(std::string& bytes, std::size_t place, Number number) {
+  for (std::size_t index = 0; index < sizeof number; ++index) {
+    bytes[place + index] = static_cast<char>(number >> (8 * index) & 0xff);
+  }
+}
+
+/// Whether all parts lie in the file.
+inline bool fits(const vault_header& header, std::uint64_t file_bytes) {
+  if (file_bytes < limits::vault_header_bytes) return false;
+  const std::uint64_t room = file_bytes - limits::vault_header_bytes;
+  return header.manifest_bytes > 0 && header.manifest_bytes <= limits::vault_manifest_bytes &&
+         header.manifest_bytes <= room && header.data_bytes <= room - header.manifest_bytes;
+}
+
+/// Whether the numbers are those of a commit.
+inline bool is_possible(const vault_header& header) {
+  return header.id.epoch > 0 && header.id.number > 0 && header.step >= 0 && header.rank >= 0 &&
+         header.rank < header.world_size;
+}
+
+ELASTIC_DECL std::optional<vault_header> parse_vault_header(std::string_view bytes,
+                                                            std::uint64_t file_bytes) {
+  if (bytes.size() != limits::vault_header_bytes || !bytes.starts_with(vault_magic)) return {};
+  if (number_at<std::uint64_t>(bytes, 8) != vault_version) return {};
+  if (number_at<std::uint64_t>(bytes, 16) != vault_valid) return {};
+  const auto check = number_at<std::uint32_t>(bytes, vault_check_place);
+  if (crc32(bytes.substr(0, vault_check_place)) != check) return {};
+  const std::string_view rest =
+      bytes.substr(vault_used_bytes, vault_check_place - vault_used_bytes);
+  if (rest.find_first_not_of('\0') != rest.npos) return {};
+  vault_header header;
+  header.id.epoch = static_cast<std::int64_t>(number_at<std::uint64_t>(bytes, 24));
+  header.id.number = static_cast<std::int64_t>(number_at<std::uint64_t>(bytes, 32));
+  header.step = static_cast<std::int64_t>(number_at<std::uint64_t>(bytes, 40));
+  header.rank = static_cast<int>(number_at<std::uint32_t>(bytes, 48));
+  header.world_size = static_cast<int>(number_at<std::uint32_t>(bytes, 52));
+  header.data_bytes = number_at<std::uint64_t>(bytes, 56);
+  header.manifest_bytes = number_at<std::uint64_t>(bytes, 64);
+  header.manifest_check = number_at<std::uint32_t>(bytes, 72);
+  if (!is_possible(header) || !fits(header, file_bytes)) return {};
+  return header;
+}
+
+ELASTIC_DECL std::string bytes_of(const vault_header& header) {
+  std::string bytes(limits::vault_header_bytes, '\0');
+  std::copy(vault_magic.begin(), vault_magic.end(), bytes.begin());
+  put_number(bytes, 8, vault_version);
+  put_number(bytes, 16, vault_valid);
+  put_number(bytes, 24, static_cast<std::uint64_t>(header.id.epoch));
+  put_number(bytes, 32, static_cast<std::uint64_t>(header.id.number));
+  put_number(bytes, 40, static_cast<std::uint64_t>(header.step));
+  put_number(bytes, 48, static_cast<std::uint32_t>(header.rank));
+  put_number(bytes, 52, static_cast<std::uint32_t>(header.world_size));
+  put_number(bytes, 56, header.data_bytes);
+  put_number(bytes, 64, header.manifest_bytes);
+  put_number(bytes, 72, header.manifest_check);
+  put_number(bytes, vault_check_place, crc32(std::string_view(bytes).substr(0, vault_check_place)));
+  return bytes;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/vault/detail/vault_step.ipp ----
+
+namespace elastic::detail {
+
+/// Why a complete generation is not restored; empty: it can be.
+inline std::string obstacle_to(const vault_view& view, const vault_generation& id) {
+  const bool is_damaged =
+      std::find(view.damaged.begin(), view.damaged.end(), id) != view.damaged.end();
+  if (is_damaged) return "a part of it is damaged";
+  if (id != view.restored || view.restores < limits::vault_restores) return {};
+  return fmt::format("it was restored {} times without a later commit", view.restores);
+}
+
+ELASTIC_DECL vault_step next_vault_step(const vault_view& view) {
+  std::map<vault_generation, std::set<int>, std::greater<>> ranks;
+  for (const vault_commit& commit : view.commits) {
+    if (commit.world_size != view.world_size || commit.rank >= view.world_size) continue;
+    ranks[commit.id].insert(commit.rank);
+  }
+  vault_step step;
+  for (const auto& [id, present] : ranks) {
+    if (static_cast<int>(present.size()) != view.world_size) continue;
+    std::string obstacle = obstacle_to(view, id);
+    if (obstacle.empty()) {
+      step.restore = id;
+      break;
+    }
+    step.given_up.push_back({id, std::move(obstacle)});
+  }
+  return step;
+}
+
+/// How much a slot has to be spared: an empty one first, then the one with the older generation.
+inline auto claim_of(const vault_slot_view& view, std::size_t index) {
+  const vault_slot_view::slot& one = view.slots[index];
+  const bool is_complete = one.id && one.id == view.complete;
+  return std::tuple(is_complete, one.is_pending, one.id.value_or(vault_generation()));
+}
+
+ELASTIC_DECL vault_slot_choice next_vault_slot(const vault_slot_view& view) {
+  vault_slot_choice choice;
+  const bool is_second_larger = view.slots[1].bytes > view.slots[0].bytes;
+  const auto first = claim_of(view, 0);
+  const auto second = claim_of(view, 1);
+  choice.slot = second < first || (second == first && is_second_larger) ? 1 : 0;
+  const vault_slot_view::slot& chosen = view.slots[choice.slot];
+  if (chosen.is_pending) {
+    choice.refusal = fmt::format("generation {} is not complete yet: this rank is ahead of others",
+                                 chosen.id->number);
+    return choice;
+  }
+  choice.is_new = chosen.bytes < view.needed;
+  if (!choice.is_new) return choice;
+  const std::uint64_t other = view.slots[1 - choice.slot].bytes;
+  const std::uint64_t others = view.used - chosen.bytes - other;
+  const std::uint64_t room = view.limit - std::min(view.limit, others);
+  const std::uint64_t larger = std::max(view.needed, other);
+  if (larger > room || view.needed > room - larger) {
+    choice.refusal = fmt::format(
+        "a commit of {} takes two slots of that size, and the limit of {} "
+        "has {} left for this worker",
+        memory_text(view.needed), memory_text(view.limit), memory_text(room));
+  }
+  return choice;
+}
+
+ELASTIC_DECL std::string memory_text(std::uint64_t bytes) {
+  constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  constexpr double step = 1024;
+  auto amount = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (amount >= step && unit + 1 < std::size(units)) {
+    amount /= step;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.1f} {}", amount, units[unit]);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/vault/detail/vault_memory.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL vault_memory::vault_memory(asio::any_io_executor strand, std::uint64_t limit,
+                                        int workers)
+    : strand_(std::move(strand)), limit_(limit), workers_(static_cast<std::size_t>(workers)) {}
+
+inline std::string no_memory(std::uint64_t bytes, int number) {
+  return fmt::format("the agent cannot get {}: {}", memory_text(bytes), errno_text(number));
+}
+
+ELASTIC_DECL void vault_memory::erase(const slot& chosen) {
+  const char nothing[limits::vault_header_bytes] = {};
+  // The file is in memory, and all of it is allocated.
+  if (chosen.file) (void)!::pwrite(chosen.file.get(), nothing, sizeof nothing, 0);
+}
+
+/// Creates the file, without its memory. Result: why that is not possible.
+ELASTIC_DECL std::string vault_memory::create(slot& chosen, std::uint64_t bytes) {
+  rlimit most{};
+  // Beyond the limit, the kernel would send a signal that ends this process.
+  if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && bytes > most.rlim_cur) {
+    return fmt::format("the limit of file sizes (ulimit -f) is {}", memory_text(most.rlim_cur));
+  }
+  unique_fd file(::memfd_create("elastic-vault", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file) return no_memory(bytes, errno);
+  if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return no_memory(bytes, errno);
+  if (::fchmod(file.get(), S_IRUSR | S_IWUSR) != 0) return no_memory(bytes, errno);
+  chosen.file = std::move(file);
+  chosen.bytes = bytes;
+  return {};
+}
+
+ELASTIC_DECL task<std::string> vault_memory::allocate(int file, std::uint64_t bytes) {
+  for (std::uint64_t done = 0; done < bytes; done += limits::vault_piece_bytes) {
+    const std::uint64_t piece = std::min(limits::vault_piece_bytes, bytes - done);
+    int failed = 0;
+    do {
+      failed = ::fallocate(file, 0, static_cast<off_t>(done), static_cast<off_t>(piece));
+    } while (failed != 0 && errno == EINTR);
+    if (failed != 0) co_return no_memory(bytes, errno);
+    if (done + piece < bytes) co_await asio::post(strand_, asio::use_awaitable);
+  }
+  // A file without its seals could be truncated while others have it mapped.
+  if (::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    co_return no_memory(bytes, errno);
+  }
+  co_return std::string();
+}
+
+/// Puts a larger file in the place of the slot's.
+ELASTIC_DECL task<std::string> vault_memory::replace(slot& chosen, std::uint64_t bytes) {
+  chosen = slot();
+  std::string refusal = create(chosen, bytes);
+  if (!refusal.empty()) co_return refusal;
+  struct release_unless_sealed {
+    vault_memory::slot& chosen;
+    bool is_sealed = false;
+    ~release_unless_sealed() {
+      if (!is_sealed) chosen = vault_memory::slot();
+    }
+  } holding{chosen};
+  task<std::string> allocating = allocate(chosen.file.get(), bytes);
+  refusal = co_await std::move(allocating);
+  holding.is_sealed = refusal.empty();
+  co_return refusal;
+}
+
+ELASTIC_DECL task<vault_memory::place> vault_memory::open(
+    int local_rank, std::uint64_t bytes, std::optional<vault_generation> complete,
+    std::function<bool(vault_generation)> is_pending) & {
+  worker& owner = workers_.at(static_cast<std::size_t>(local_rank));
+  place found;
+  if (owner.is_opening) {
+    found.refusal = "another commit of this worker waits for its memory";
+    co_return found;
+  }
+  vault_slot_view view = view_of(local_rank);
+  view.needed = bytes;
+  view.complete = complete;
+  for (vault_slot_view::slot& one : view.slots) one.is_pending = one.id && is_pending(*one.id);
+  vault_slot_choice choice = next_vault_slot(view);
+  found.slot = choice.slot;
+  found.refusal = std::move(choice.refusal);
+  if (!found.refusal.empty()) co_return found;
+  slot& chosen = owner.slots[choice.slot];
+  if (choice.is_new) {
+    owner.is_opening = true;
+    const struct opened {
+      worker& owner;
+      ~opened() { owner.is_opening = false; }
+    } closing{owner};
+    task<std::string> replacing = replace(chosen, bytes);
+    found.refusal = co_await std::move(replacing);
+    if (!found.refusal.empty()) co_return found;
+  } else {
+    erase(chosen);
+  }
+  found.file = chosen.file.get();
+  found.bytes = chosen.bytes;
+  co_return found;
+}
+
+ELASTIC_DECL vault_slot_view vault_memory::view_of(int local_rank) const {
+  vault_slot_view view;
+  for (std::size_t index = 0; index < view.slots.size(); ++index) {
+    view.slots[index].bytes = at(local_rank).slots[index].bytes;
+    const std::optional<vault_header> header = read(local_rank, index);
+    if (header) view.slots[index].id = header->id;
+  }
+  view.used = used();
+  view.limit = limit_;
+  return view;
+}
+
+ELASTIC_DECL std::optional<vault_header> vault_memory::read(int local_rank,
+                                                            std::size_t index) const {
+  const slot& chosen = at(local_rank).slots.at(index);
+  if (!chosen.file) return {};
+  std::string bytes(limits::vault_header_bytes, '\0');
+  const ssize_t size = ::pread(chosen.file.get(), bytes.data(), bytes.size(), 0);
+  if (size != static_cast<ssize_t>(bytes.size())) return {};
+  return parse_vault_header(bytes, chosen.bytes);
+}
+
+ELASTIC_DECL std::optional<vault_header> vault_memory::find(int local_rank,
+                                                            vault_generation id) const {
+  for (std::size_t index = 0; index < at(local_rank).slots.size(); ++index) {
+    const std::optional<vault_header> header = read(local_rank, index);
+    if (header && header->id == id) return header;
+  }
+  return {};
+}
+
+ELASTIC_DECL unique_fd vault_memory::reader(int local_rank, vault_generation id) const {
+  for (std::size_t index = 0; index < at(local_rank).slots.size(); ++index) {
+    const std::optional<vault_header> header = read(local_rank, index);
+    if (!header || header->id != id) continue;
+    const int file = at(local_rank).slots[index].file.get();
+    return unique_fd(::open(fmt::format("/proc/self/fd/{}", file).c_str(), O_RDONLY | O_CLOEXEC));
+  }
+  return unique_fd();
+}
+
+ELASTIC_DECL std::vector<vault_commit> vault_memory::commits() const {
+  std::vector<vault_commit> all;
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+    for (std::size_t index = 0; index < workers_[rank].slots.size(); ++index) {
+      const std::optional<vault_header> header = read(static_cast<int>(rank), index);
+      if (header) all.push_back({header->rank, header->world_size, header->id});
+    }
+  }
+  return all;
+}
+
+ELASTIC_DECL void vault_memory::keep_until(std::optional<vault_generation> last) {
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+    for (std::size_t index = 0; index < workers_[rank].slots.size(); ++index) {
+      const std::optional<vault_header> header = read(static_cast<int>(rank), index);
+      if (header && (!last || *last < header->id)) erase(workers_[rank].slots[index]);
+    }
+  }
+}
+
+ELASTIC_DECL void vault_memory::clear() {
+  for (worker& each : workers_) {
+    for (slot& one : each.slots) one = slot();
+  }
+}
+
+ELASTIC_DECL std::uint64_t vault_memory::used() const {
+  std::uint64_t bytes = 0;
+  for (const worker& each : workers_) {
+    for (const slot& one : each.slots) bytes += one.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/vault/detail/vault_part.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL vault_part::vault_part(std::uint64_t limit, agent_part::context agent)
+    : context_(std::move(agent)),
+      memory_(context_.strand, limit, context_.local_world_size),
+      channel_(context_.strand,
+               {[this](pid_t pid) { return owner_of(pid); },
+                [this](int local_rank, vault_request request) {
+                  return serve(local_rank, std::move(request));
+                },
+                context_.log, context_.time,
+                static_cast<std::size_t>(context_.local_world_size) * limits::vault_connections}),
+      workers_(static_cast<std::size_t>(context_.local_world_size)) {}
+
+ELASTIC_DECL void vault_part::change_environment(const worker_identity&,
+                                                 environment_map& variables) {
+  if (context_.has_world) variables["ELASTIC_VAULT"] = channel_.address();
+}
+
+// ---- before workers start -----------------------------------------------------------------------
+
+ELASTIC_DECL task<void> vault_part::agree(rendezvous_round round, assigned_ranks ranks) {
+  if (round.group_world_size != 1) {
+    throw error(
+        errc::not_supported,
+        fmt::format("the vault serves jobs of one node; this one has {}", round.group_world_size));
+  }
+  count_restores();
+  vault_view view;
+  view.world_size = ranks.world_size;
+  view.commits = memory_.commits();
+  view.damaged = damaged_;
+  view.restored = restored_;
+  view.restores = restores_;
+  vault_step step = next_vault_step(view);
+  ++epoch_;
+  ranks_ = ranks;
+  workers_.assign(workers_.size(), committer());
+  for (const vault_step::dropped& dropped : step.given_up) {
+    job_event event;
+    event.reason = dropped.reason;
+    record(job_event::type::vault_dropped, dropped.id, std::move(event));
+    context_.log.warning("generation {} in memory is given up: {}", dropped.id.number,
+                         dropped.reason);
+  }
+  memory_.keep_until(step.restore);
+  complete_ = restore_ = step.restore;
+  was_found_ = false;
+  recorded_at_ = time_point::min();
+  co_return;
+}
+
+/// Counts a restore if a worker has asked for it, and no later commit has made it useless.
+ELASTIC_DECL void vault_part::count_restores() {
+  if (!restore_ || !was_found_ || complete_ != restore_) return;
+  restores_ = restored_ == *restore_ ? restores_ + 1 : 1;
+  restored_ = *restore_;
+}
+
+// ---- while workers run --------------------------------------------------------------------------
+
+ELASTIC_DECL task<void> vault_part::beside_workers(bool) { return channel_.serve(); }
+
+/// Frees the memory: no worker follows.
+ELASTIC_DECL task<void> vault_part::end() {
+  memory_.clear();
+  restore_.reset();
+  complete_.reset();
+  return agent_part::end();
+}
+
+ELASTIC_DECL std::optional<int> vault_part::owner_of(pid_t pid) const {
+  for (const attempt_worker& worker : context_.workers()) {
+    if (worker.pid == pid && pid > 0 && worker.end.empty()) return worker.local_rank;
+  }
+  return {};
+}
+
+ELASTIC_DECL task<vault_answer> vault_part::serve(int local_rank, vault_request request) {
+  namespace requests = vault_requests;
+  if (const auto* const begun = std::get_if<requests::begin>(&request)) {
+    task<vault_answer> beginning = begin(local_rank, begun->bytes);
+    vault_answer answer = co_await std::move(beginning);
+    co_return answer;
+  }
+  if (const auto* const wanted = std::get_if<requests::find>(&request)) {
+    co_return find(wanted->rank.value_or(ranks_.base_rank + local_rank));
+  }
+  if (const auto* const made = std::get_if<requests::committed>(&request)) {
+    note_commit(local_rank, static_cast<std::size_t>(made->slot));
+  } else if (const auto* const skipped = std::get_if<requests::skip>(&request)) {
+    ++at(local_rank).number;
+    at(local_rank).is_writing = false;
+    note_skipped(local_rank, skipped->reason);
+  } else if (const auto* const done = std::get_if<requests::restored>(&request)) {
+    note_restored(local_rank, done->seconds);
+  } else if (const auto* const found = std::get_if<requests::damaged>(&request)) {
+    note_damaged(local_rank, found->reason);
+    co_return vault_answer(nothing_packet());
+  }
+  co_return vault_answer();
+}
+
+ELASTIC_DECL task<vault_answer> vault_part::begin(int local_rank, std::uint64_t bytes) {
+  const vault_generation id{epoch_, ++at(local_rank).number};
+  look_for_complete(local_rank);
+  at(local_rank).is_writing = true;
+  std::function<bool(vault_generation)> pending = [this](vault_generation other) {
+    return is_pending(other);
+  };
+  task<vault_memory::place> opening =
+      memory_.open(local_rank, bytes, complete_, std::move(pending));
+  const vault_memory::place place = co_await std::move(opening);
+  at(local_rank).is_writing = place.refusal.empty();
+  if (!place.refusal.empty()) {
+    note_skipped(local_rank, place.refusal);
+    co_return vault_answer(skipped_packet(place.refusal));
+  }
+  vault_answer answer(
+      write_packet(place.slot, place.bytes, id, ranks_.base_rank + local_rank, ranks_.world_size));
+  answer.file = place.file;
+  co_return answer;
+}
+
+ELASTIC_DECL vault_answer vault_part::find(std::int64_t rank) {
+  const std::int64_t place = rank - ranks_.base_rank;
+  const bool is_here = place >= 0 && place < context_.local_world_size;
+  if (!restore_ || !is_here) return vault_answer(nothing_packet());
+  const auto local_rank = static_cast<int>(place);
+  const std::optional<vault_header> header = memory_.find(local_rank, *restore_);
+  unique_fd file = memory_.reader(local_rank, *restore_);
+  if (!header || !file) return vault_answer(nothing_packet());
+  vault_answer answer(found_packet(*restore_, header->step));
+  answer.file = file.get();
+  answer.owned = std::move(file);
+  was_found_ = true;
+  return answer;
+}
+
+/// The header of a generation that all ranks have committed.
+ELASTIC_DECL std::optional<vault_header> vault_part::complete_header(vault_generation id) const {
+  std::optional<vault_header> first;
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+    const std::optional<vault_header> header = memory_.find(static_cast<int>(rank), id);
+    if (!header) return {};
+    if (!first) first = header;
+  }
+  return first;
+}
+
+ELASTIC_DECL void vault_part::note_commit(int local_rank, std::size_t slot) {
+  const vault_generation id{epoch_, at(local_rank).number};
+  const std::optional<vault_header> header = memory_.read(local_rank, slot);
+  const bool is_right = header && header->id == id &&
+                        header->rank == ranks_.base_rank + local_rank &&
+                        header->world_size == ranks_.world_size;
+  if (!is_right) {
+    throw error(errc::protocol_violation,
+                fmt::format("local rank {} says that it has committed generation {}, but its slot "
+                            "does not have it",
+                            local_rank, id.number));
+  }
+  at(local_rank).is_writing = false;
+  look_for_complete(local_rank);
+}
+
+/// Whether a generation of this epoch can still be complete: no rank has passed it without it.
+ELASTIC_DECL bool vault_part::is_pending(vault_generation id) const {
+  if (id.epoch != epoch_ || (complete_ && id <= *complete_)) return false;
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+    const committer& each = workers_[rank];
+    const bool will_have_it =
+        each.number < id.number || (each.number == id.number && each.is_writing);
+    if (!will_have_it && !memory_.find(static_cast<int>(rank), id)) return false;
+  }
+  return true;
+}
+
+/// Finds the newest generation of a worker that all others have, too. The headers say so before the
+/// messages about them have been read: a worker that begins a commit after a collective of all
+/// ranks must not find the one before it incomplete.
+ELASTIC_DECL void vault_part::look_for_complete(int local_rank) {
+  for (std::size_t slot = 0; slot < 2; ++slot) {
+    const std::optional<vault_header> header = memory_.read(local_rank, slot);
+    if (!header || header->id.epoch != epoch_ || (complete_ && header->id <= *complete_)) continue;
+    const std::optional<vault_header> complete = complete_header(header->id);
+    if (complete) note_complete(*complete);
+  }
+}
+
+ELASTIC_DECL void vault_part::note_complete(const vault_header& header) {
+  complete_ = header.id;
+  const time_point now = context_.time->now();
+  if (recorded_at_ != time_point::min() && now - recorded_at_ < limits::vault_record_interval) {
+    return;
+  }
+  recorded_at_ = now;
+  job_event event;
+  event.step = header.step;
+  record(job_event::type::vault_committed, header.id, std::move(event));
+}
+
+ELASTIC_DECL void vault_part::note_skipped(int local_rank, const std::string& reason) {
+  ++skipped_;
+  std::set<std::string>& reasons = at(local_rank).reasons;
+  constexpr std::size_t most_reasons = 4;
+  // Reasons differ by the numbers in them.
+  const std::string kind = reason.substr(0, reason.find_first_of("0123456789"));
+  if (reasons.size() >= most_reasons || !reasons.insert(kind).second) return;
+  const vault_generation id{epoch_, at(local_rank).number};
+  const int rank = ranks_.base_rank + local_rank;
+  job_event event;
+  event.rank = rank;
+  event.reason = reason;
+  record(job_event::type::vault_skipped, id, std::move(event));
+  context_.log.warning(
+      "rank {} skips the commit of generation {}: {}; more of this is counted and "
+      "not logged",
+      rank, id.number, reason);
+}
+
+ELASTIC_DECL void vault_part::note_restored(int local_rank, double seconds) {
+  if (!restore_ || at(local_rank).restored) return;
+  at(local_rank).restored = std::max(seconds, 0.0);
+  double slowest = 0;
+  for (const committer& each : workers_) {
+    if (!each.restored) return;
+    slowest = std::max(slowest, *each.restored);
+  }
+  const std::optional<vault_header> header = memory_.find(local_rank, *restore_);
+  job_event event;
+  if (header) event.step = header->step;
+  event.seconds = slowest;
+  record(job_event::type::vault_restored, *restore_, std::move(event));
+  context_.log.info("the workers have restored generation {} from memory in {:.1f} s",
+                    restore_->number, slowest);
+}
+
+ELASTIC_DECL void vault_part::note_damaged(int local_rank, const std::string& reason) {
+  if (!restore_) return;
+  context_.log.warning("rank {} finds its part of generation {} damaged: {}",
+                       ranks_.base_rank + local_rank, restore_->number, reason);
+  const bool is_known = std::find(damaged_.begin(), damaged_.end(), *restore_) != damaged_.end();
+  if (!is_known) damaged_.push_back(*restore_);
+}
+
+ELASTIC_DECL void vault_part::record(job_event::type kind, const vault_generation& id,
+                                     job_event event) {
+  event.kind = kind;
+  event.generation = id.number;
+  event.count = skipped_;
+  event.bytes = static_cast<std::int64_t>(memory_.used());
+  context_.journal->record(std::move(event));
+}
+
+}  // namespace elastic::detail
+
+#endif
+
 #if defined(ELASTIC_WITH_WIRE) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
 // ---- elastic/wire/detail/pmi_request.ipp ----
@@ -80215,6 +81618,8 @@ ELASTIC_DECL void pmi_session::reply(std::string_view line) {
 // ---- elastic/wire/detail/wire_place.ipp ----
 
 #include <iterator>
+
+#include <fmt/ranges.h>
 
 namespace elastic::detail {
 
@@ -80529,6 +81934,8 @@ ELASTIC_DECL task<void> pmi_node::exchange_news() {
 // ---- elastic/wire/detail/wire_part.ipp ----
 
 #include <iterator>
+
+#include <fmt/ranges.h>
 
 namespace elastic::detail {
 
@@ -83088,6 +84495,27 @@ ELASTIC_DECL std::vector<std::string> lines_about(const rank_evidence& rank) {
 
 #if defined(ELASTIC_WITH_CLI) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
 
+// ---- elastic/cli/detail/chaos_text.hpp ----
+
+namespace elastic::detail {
+
+using chaos_plan = program_config::chaos_plan;
+
+/// Reads "kill=rank:3@20s,stop=rank:2@10s+5s,slow=rank:0@1m+30s,kill=node:1@2m,cut=node:1@30s+10s,
+/// random=7@20s", without blanks. A time has a unit: ms, s, m or h. Errors:
+/// `errc::invalid_argument`, with the part that is wrong and what is allowed.
+ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text);
+
+/// The fault or the plan as it is written there.
+ELASTIC_DECL std::string to_text(const chaos_plan::fault& fault);
+ELASTIC_DECL std::string to_text(const chaos_plan& plan);
+
+/// The ranks and nodes that the plan names and that a world of this size lacks, such as "rank 8,
+/// node 2"; empty if there is none.
+ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size, int nodes);
+
+}  // namespace elastic::detail
+
 // ---- elastic/cli/detail/single_option_types.ipp ----
 
 #include <fmt/ranges.h>
@@ -83096,7 +84524,7 @@ namespace elastic::detail {
 
 /// The number of workers for `cpu`, `gpu`, `auto` or a number; empty for anything else.
 inline std::optional<int> worker_count(const option_value& option,
-                                       const command_line_facts& facts) {
+                                       const command_line::facts& facts) {
   if (option.text == "gpu" && facts.accelerators == 0) {
     refuse_value(option, "no GPU was found that workers could use; try a number, cpu or auto");
   }
@@ -83111,7 +84539,7 @@ inline std::optional<int> worker_count(const option_value& option,
 
 ELASTIC_DECL option_type worker_count_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts& facts,
+  type.read = [](const option_value& option, const command_line::facts& facts,
                  option_target& target) {
     const auto count = worker_count(option, facts);
     if (!count) {
@@ -83160,7 +84588,7 @@ inline void refuse_unknown_field(const option_value& option, std::string_view va
 
 ELASTIC_DECL option_type variable_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     const std::size_t equals = option.text.find('=');
     if (equals == std::string::npos || equals == 0) refuse_value(option, "NAME=VALUE is needed");
     refuse_unknown_field(option, std::string_view(option.text).substr(equals + 1));
@@ -83172,7 +84600,7 @@ ELASTIC_DECL option_type variable_type() {
 
 ELASTIC_DECL option_type wire_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     wire_terms& terms = target.config.wire;
     try {
       terms.kinds = parse_wire_ups(option.text);
@@ -83185,9 +84613,28 @@ ELASTIC_DECL option_type wire_type() {
   return type;
 }
 
+ELASTIC_DECL option_type vault_limit_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
+    constexpr std::uint64_t least = 1 << 20;
+    vault_terms& terms = target.config.vault;
+    terms = vault_terms();
+    if (option.text.ends_with('%')) {
+      const std::string number = option.text.substr(0, option.text.size() - 1);
+      terms.limit_percent = number_between(number, 1, 100).value_or(0);
+    } else if (const auto bytes = size_of(option.text); bytes && *bytes >= least) {
+      terms.limit_bytes = *bytes;
+    }
+    if (terms.is_set()) return;
+    refuse_value(option, "a size of 1M or more such as 64G, or 1% to 100% of the memory, is "
+                         "needed");
+  };
+  return type;
+}
+
 ELASTIC_DECL option_type wrap_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     if (option.text.empty()) refuse_value(option, "a command for the shell is needed");
     refuse_unknown_field(option, option.text);
     target.config.job.workers.wrap.command = option.text;
@@ -83197,7 +84644,7 @@ ELASTIC_DECL option_type wrap_type() {
 
 ELASTIC_DECL option_type wrap_ranks_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     try {
       target.config.job.workers.wrap.ranks = parse_wrap_ranks(option.text);
     } catch (const error& refusal) {
@@ -83209,7 +84656,7 @@ ELASTIC_DECL option_type wrap_ranks_type() {
 
 ELASTIC_DECL option_type debug_rank_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts& facts,
+  type.read = [](const option_value& option, const command_line::facts& facts,
                  option_target& target) {
     if (!facts.offers_debugger) {
       throw error(errc::invalid_argument,
@@ -83229,8 +84676,8 @@ ELASTIC_DECL option_type debug_rank_type() {
 
 ELASTIC_DECL option_type debug_address_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
-    debugger_plan& plan = target.config.debugger;
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
+    program_config::debugger_plan& plan = target.config.debugger;
     try {
       std::string_view text = trimmed(option.text);
       if (text.empty()) throw error(errc::invalid_argument, "an address is needed");
@@ -83251,7 +84698,7 @@ ELASTIC_DECL option_type debug_address_type() {
 
 ELASTIC_DECL option_type affinity_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     std::vector<processor_set> lists;
     std::string_view rest = option.text;
     for (std::size_t colon = 0; colon != std::string_view::npos;) {
@@ -83270,7 +84717,7 @@ ELASTIC_DECL option_type affinity_type() {
 
 ELASTIC_DECL option_type nodes_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     const std::string_view text = option.text;
     rendezvous_parameters& rendezvous = target.config.job.rendezvous;
     rendezvous.node_counts.clear();
@@ -83314,7 +84761,7 @@ inline std::string_view without_quotes(std::string_view text) {
 
 ELASTIC_DECL option_type chaos_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts& facts,
+  type.read = [](const option_value& option, const command_line::facts& facts,
                  option_target& target) {
     if (!facts.injects_faults) {
       throw error(errc::invalid_argument,
@@ -83331,7 +84778,7 @@ ELASTIC_DECL option_type chaos_type() {
 
 ELASTIC_DECL option_type job_file_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts& facts,
+  type.read = [](const option_value& option, const command_line::facts& facts,
                  option_target& target) {
     if (!facts.reads_job_files) {
       throw error(errc::invalid_argument,
@@ -83345,7 +84792,7 @@ ELASTIC_DECL option_type job_file_type() {
 
 ELASTIC_DECL option_type job_setting_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     target.config.job_settings.push_back(option.text);
   };
   return type;
@@ -83353,7 +84800,7 @@ ELASTIC_DECL option_type job_setting_type() {
 
 ELASTIC_DECL option_type status_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     try {
       static_cast<void>(parse_status_address(option.text));
     } catch (const error& failure) {
@@ -83366,7 +84813,7 @@ ELASTIC_DECL option_type status_type() {
 
 ELASTIC_DECL option_type settings_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     std::string_view rest = without_quotes(trimmed(option.text));
     if (rest.empty()) return;
     for (std::size_t comma = 0; comma != std::string_view::npos;) {
@@ -83390,7 +84837,7 @@ ELASTIC_DECL option_type settings_type() {
 
 ELASTIC_DECL option_type host_type(option_field<std::string> field) {
   option_type type = text_type(field);
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     try {
       field(target) = parse_endpoint(option.text + ":0", 0).host;
     } catch (const error&) {
@@ -83402,9 +84849,9 @@ ELASTIC_DECL option_type host_type(option_field<std::string> field) {
 
 ELASTIC_DECL option_type local_address_type(option_field<std::string> field) {
   option_type type = host_type(field);
-  type.read = [=, read = type.read](const option_value& option, const command_line_facts& facts,
+  type.read = [=, read = type.read](const option_value& option, const command_line::facts& facts,
                                     option_target& target) {
-    // Whether a network is one is found out with the interfaces of this host.
+    // A network is checked later, when the interfaces of this host are read.
     const bool is_network = option.text.find('/') != std::string::npos;
     if (!option.text.empty() && !is_network) return read(option, facts, target);
     field(target) = option.text;
@@ -83414,7 +84861,7 @@ ELASTIC_DECL option_type local_address_type(option_field<std::string> field) {
 
 ELASTIC_DECL option_type factor_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     constexpr double most = 1e6;
     double value = 0;
     const char* end = option.text.data() + option.text.size();
@@ -83433,7 +84880,7 @@ ELASTIC_DECL option_type factor_type() {
 
 ELASTIC_DECL option_type command_type(option_field<std::string> field) {
   option_type type;
-  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
     if (option.text.empty()) refuse_value(option, "a command for the shell is needed");
     field(target) = option.text;
   };
@@ -83442,7 +84889,7 @@ ELASTIC_DECL option_type command_type(option_field<std::string> field) {
 
 ELASTIC_DECL option_type modules_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     warm_standby terms;
     std::string_view rest = option.text;
     for (std::size_t comma = 0; option.text != "auto" && comma != std::string_view::npos;) {
@@ -83462,7 +84909,7 @@ ELASTIC_DECL option_type modules_type() {
 
 ELASTIC_DECL option_type interval_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     constexpr duration shortest = std::chrono::milliseconds(1);
     target.config.job.workers.monitor_interval = std::max(seconds_of(option), shortest);
   };
@@ -83471,7 +84918,7 @@ ELASTIC_DECL option_type interval_type() {
 
 ELASTIC_DECL option_type stall_time_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     const duration time = seconds_of(option);
     if (time < std::chrono::seconds(1)) refuse_value(option, "at least 1 second is needed");
     target.config.diagnosis.stall_after = time;
@@ -83481,7 +84928,7 @@ ELASTIC_DECL option_type stall_time_type() {
 
 ELASTIC_DECL option_type line_prefix_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     try {
       line_template{option.text};
     } catch (const error& refusal) {
@@ -83494,7 +84941,7 @@ ELASTIC_DECL option_type line_prefix_type() {
 
 ELASTIC_DECL option_type ranks_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     std::vector<int> ranks;
     std::string_view rest = option.text;
     for (std::size_t comma = 0; comma != std::string_view::npos;) {
@@ -83512,7 +84959,7 @@ ELASTIC_DECL option_type ranks_type() {
 
 ELASTIC_DECL option_type log_size_type() {
   option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line::facts&, option_target& target) {
     constexpr std::uint64_t least = 1024;
     const auto bytes = size_of(option.text);
     if (!bytes || *bytes < least) {
@@ -83648,73 +85095,6 @@ ELASTIC_DECL std::vector<std::string> parse_slurm_hosts(std::string_view list) {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
 
-// ---- elastic/net/detail/tcp_stream.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket& socket,
-                                                            asio::ip::tcp::endpoint end) {
-  asio_error_code failure;
-  socket.close(failure);
-  socket.open(end.protocol(), failure);
-  if (failure) co_return failure;
-  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-  call_socket_hook(socket.native_handle());
-  co_return co_await socket.async_connect(end, as_result);
-}
-
-ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint server) {
-  auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await resolve_addresses(server.host);
-  if (addresses.empty()) {
-    throw error(errc::connection_failed,
-                fmt::format("the name '{}' cannot be resolved", server.host));
-  }
-  asio::ip::tcp::socket socket(executor);
-  std::string tried;
-  for (const auto& address : addresses) {
-    const asio::ip::tcp::endpoint end(address, server.port);
-    auto [failure] = co_await connect_one(socket, end);
-    if (!failure) {
-      asio_error_code ignored;
-      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-      keep_alive_as_client(socket.native_handle());
-      co_return std::move(socket);
-    }
-    if (failure == asio::error::operation_aborted) throw asio_system_error(failure);
-    const endpoint shown{address.to_string(), server.port};
-    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", to_text(shown), failure.message());
-  }
-  throw error(errc::connection_failed, tried);
-}
-
-ELASTIC_DECL task<std::size_t> tcp_stream::read_some(asio::mutable_buffer buffer) {
-  auto [failure, size] = co_await socket_.async_read_some(buffer, as_result);
-  if (failure == asio::error::eof) co_return 0;
-  throw_if(failure);
-  co_return size;
-}
-
-ELASTIC_DECL task<void> tcp_stream::write(std::string bytes) {
-  auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(bytes), as_result);
-  throw_if(failure);
-}
-
-ELASTIC_DECL void tcp_stream::close() {
-  asio_error_code ignored;
-  socket_.close(ignored);
-}
-
-ELASTIC_DECL void tcp_stream::throw_if(asio_error_code failure) const {
-  if (!failure) return;
-  if (failure == asio::error::operation_aborted && socket_.is_open()) {
-    throw asio_system_error(failure);
-  }
-  throw error(errc::connection_failed, fmt::format("the connection broke: {}", failure.message()));
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/base/detail/asio_ssl.hpp ----
 
 #if defined(ELASTIC_HAS_TLS) && defined(ELASTIC_USE_BOOST_ASIO)
@@ -83759,8 +85139,8 @@ inline std::string authorities_elsewhere() {
 
 class tls_stream final : public byte_stream {
  public:
-  static task<std::unique_ptr<tls_stream>> greet(asio::ip::tcp::socket connected, std::string host,
-                                                 tls_options options) {
+  static task<std::unique_ptr<byte_stream>> greet(asio::ip::tcp::socket connected, std::string host,
+                                                  tls_options options) {
     const std::function<asio::ssl::context()> reading = [options] { return trusted(options); };
     asio::ssl::context context = co_await run_blocking<asio::ssl::context>(reading);
     std::unique_ptr<tls_stream> made(new tls_stream(std::move(connected), std::move(context)));
@@ -83871,7 +85251,7 @@ class tls_stream final : public byte_stream {
 ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::socket connected,
                                                              std::string host,
                                                              tls_options options) {
-  co_return co_await tls_stream::greet(std::move(connected), std::move(host), std::move(options));
+  return tls_stream::greet(std::move(connected), std::move(host), std::move(options));
 }
 
 ELASTIC_DECL void check_tls_options(const tls_options& options) { tls_stream::check(options); }
@@ -84096,6 +85476,8 @@ ELASTIC_DECL tcp_message_connector::tcp_message_connector(endpoint address, std:
 ELASTIC_DECL std::string tcp_message_connector::name() const { return to_text(at_); }
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::connect() {
+  // A dead host does not answer, and its name may resolve to another address by now.
+  constexpr std::chrono::seconds address_patience{1};
   auto executor = co_await asio::this_coro::executor;
   const auto addresses = co_await resolve_addresses(at_.host);
   if (addresses.empty()) {
@@ -84105,37 +85487,13 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::conne
   std::string tried;
   for (const auto& address : addresses) {
     const asio::ip::tcp::endpoint end(address, at_.port);
-    auto [failure] = co_await connect_one(socket, end);
+    const asio_error_code failure = co_await connect_one(socket, end, address_patience);
     if (!failure) co_return converse(std::move(socket));
     if (failure == asio::error::operation_aborted) throw asio_system_error(failure);
     tried +=
         fmt::format("{}{}: {}", tried.empty() ? "" : "; ", address.to_string(), failure.message());
   }
   throw error(errc::connection_failed, tried);
-}
-
-// A dead host does not answer, and its name may resolve to another address by now.
-inline constexpr std::chrono::seconds address_patience{1};
-
-inline task<void> keep_failure(task<std::tuple<asio_error_code>> connecting,
-                               asio_error_code& failure) {
-  std::tie(failure) = co_await std::move(connecting);
-}
-
-ELASTIC_DECL task<std::tuple<asio_error_code>> tcp_message_connector::connect_one(
-    asio::ip::tcp::socket& socket, asio::ip::tcp::endpoint end) {
-  asio_error_code failure;
-  socket.close(failure);
-  socket.open(end.protocol(), failure);
-  if (failure) co_return failure;
-  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-  call_socket_hook(socket.native_handle());
-  system_time time;
-  const time_point limit = time.now() + address_patience;
-  task<std::tuple<asio_error_code>> connecting = socket.async_connect(end, as_result);
-  co_await with_deadline(time, limit, keep_failure(std::move(connecting), failure));
-  const bool is_late = failure == asio::error::operation_aborted && time.now() >= limit;
-  co_return is_late ? asio::error::make_error_code(asio::error::timed_out) : failure;
 }
 
 ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(
@@ -85247,6 +86605,213 @@ ELASTIC_DECL task<void> warn_of_silence(std::string role, std::string waiting,
 
 #if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
+// ---- elastic/status/detail/node_report.ipp ----
+
+#include <cmath>
+
+namespace elastic::detail {
+
+/// The bytes of a reason; in JSON, each takes up to six.
+inline constexpr std::size_t report_reason_bytes = 240;
+
+inline std::string report_reason(std::string_view text) {
+  return std::string(beginning_of(text, report_reason_bytes));
+}
+
+/// Local rank, condition, pid, step, total, seconds of a step, exit code or null, signal or null,
+/// reason.
+inline std::string report_text(const viewed_worker& worker) {
+  const auto optional = [](const std::optional<std::int64_t>& number) {
+    return number ? fmt::format("{}", *number) : std::string("null");
+  };
+  const double seconds = std::isfinite(worker.step_seconds) ? worker.step_seconds : 0;
+  return fmt::format("[{},{},{},{},{},{:.6g},{},{},{}]", worker.local_rank,
+                     static_cast<int>(worker.state), worker.pid, worker.step, worker.total, seconds,
+                     optional(worker.exit_code), optional(worker.signal),
+                     json_string(report_reason(worker.reason)));
+}
+
+/// The text of an event for other nodes: only some fields, since each part of a report has a limit.
+inline std::string report_text(const journal_record& event) {
+  journal_record shown;
+  shown.sequence = event.sequence;
+  shown.epoch = event.epoch;
+  shown.time_us = event.time_us;
+  shown.node = report_reason(event.node);
+  shown.event.kind = event.event.kind;
+  shown.event.reason = report_reason(event.event.reason);
+  shown.event.rank = event.event.rank;
+  shown.event.exit_code = event.event.exit_code;
+  shown.event.signal = event.event.signal;
+  return to_json_line(shown);
+}
+
+template <class Entry>
+std::string report_list(const std::vector<Entry>& entries) {
+  std::string text;
+  for (const Entry& entry : entries) text += (text.empty() ? "" : ",") + report_text(entry);
+  return "[" + text + "]";
+}
+
+/// One of the numbers of a worker, within bounds.
+inline std::int64_t report_number(const record_rows& rows, const nlohmann::ordered_json& entry,
+                                  std::size_t index, std::int64_t least, std::int64_t most) {
+  const nlohmann::ordered_json& value = entry[index];
+  const bool is_large =
+      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+  if (!value.is_number_integer() || is_large || value.get<std::int64_t>() < least ||
+      value.get<std::int64_t>() > most) {
+    rows.refuse(fmt::format("has a worker whose entry {} is not a number from {} to {}", index,
+                            least, most));
+  }
+  return value.get<std::int64_t>();
+}
+
+inline viewed_worker read_worker(const record_rows& rows, const nlohmann::ordered_json& entry,
+                                 std::int64_t size) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  constexpr auto least = std::numeric_limits<std::int64_t>::min();
+  constexpr std::size_t entries = 9;
+  if (!entry.is_array() || entry.size() != entries || !entry[8].is_string()) {
+    rows.refuse(fmt::format("has a worker that is not a list of {} entries", entries));
+  }
+  const auto number = [&](std::size_t index, std::int64_t start, std::int64_t high) {
+    return report_number(rows, entry, index, start, high);
+  };
+  viewed_worker worker;
+  worker.local_rank = number(0, 0, size - 1);
+  constexpr auto last = static_cast<std::int64_t>(worker_condition_names.size()) - 1;
+  worker.state = static_cast<viewed_worker::condition>(number(1, 0, last));
+  worker.pid = number(2, 0, most);
+  worker.step = number(3, -1, most);
+  worker.total = number(4, 0, most);
+  if (!entry[5].is_number() || !(entry[5].get<double>() >= 0) || entry[5].get<double>() > 1e12) {
+    rows.refuse("has a worker whose step time is not a number of seconds from 0 to 1e12");
+  }
+  worker.step_seconds = entry[5].get<double>();
+  if (!entry[6].is_null()) worker.exit_code = number(6, least, most);
+  if (!entry[7].is_null()) worker.signal = number(7, least, most);
+  worker.reason = report_reason(entry[8].get<std::string>());
+  return worker;
+}
+
+inline void describe(node_report& report, record_rows& rows) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max() / 2;
+  rows.flag("begins", report.begins);
+  rows.number("epoch", report.epoch, 0, most);
+  rows.choice("state", report.activity, agent_activity_names);
+  rows.sentence("reason", report.reason, report_reason_bytes);
+  rows.number("round", report.round, -1, most);
+  rows.number("base_rank", report.base_rank, 0, most);
+  rows.number("size", report.size, 0, limits::local_world_size);
+  const auto* events =
+      rows.list("events", report_list(report.events), limits::node_events_per_second);
+  const auto* workers = rows.list("workers", report_list(report.workers), limits::local_world_size);
+  if (!rows.reads()) return;
+  for (const nlohmann::ordered_json& event : *events) {
+    report.events.push_back(read_journal_record(json_fields("a line of the journal", event)));
+  }
+  for (const nlohmann::ordered_json& worker : *workers) {
+    report.workers.push_back(read_worker(rows, worker, report.size));
+  }
+}
+
+ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker) {
+  return report_text(worker).size() + 1;
+}
+
+ELASTIC_DECL std::size_t report_bytes(const journal_record& event) {
+  return report_text(event).size() + 1;
+}
+
+ELASTIC_DECL std::string report_text(const node_report& report) {
+  json_object object;
+  write_record(object, report);
+  return object.text();
+}
+
+ELASTIC_DECL node_report parse_node_report(std::string_view text) {
+  node_report report;
+  read_record(json_fields("a node's report", text, limits::node_report_bytes), report);
+  return report;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/report_feed.ipp ----
+
+namespace elastic::detail {
+
+/// The bytes after which a report takes nothing more: one worker or event needs less than the rest.
+inline constexpr std::size_t report_room = limits::node_report_bytes - 6 * 1024;
+
+/// Whether the other nodes should hear of it.
+inline bool matters_to_job(const job_event& event) {
+  using kind = job_event::type;
+  if (event.kind == kind::worker_ended) return !has_succeeded(event);
+  if (event.kind == kind::ranks_replaced) return !event.ranks.empty();
+  if (event.kind == kind::stall_found) return event.elsewhere != 1;
+  return event.kind == kind::worker_hung || event.kind == kind::notice_given ||
+         event.kind == kind::stop_requested || event.kind == kind::fence_reached ||
+         event.kind == kind::failure_decided || event.kind == kind::agent_ended;
+}
+
+ELASTIC_DECL void report_feed::begin() {
+  begins_ = true;
+  head_.clear();
+  told_.clear();
+}
+
+ELASTIC_DECL void report_feed::note(const journal_record& record) {
+  if (!matters_to_job(record.event)) return;
+  const std::int64_t second = record.time_us / 1'000'000;
+  if (std::exchange(second_, second) != second) noted_ = 0;
+  // The first is the cause, the rest its consequences.
+  const bool has_room = events_.size() < static_cast<std::size_t>(limits::node_events_per_second);
+  if (++noted_ <= limits::node_events_per_second && has_room) events_.push_back(record);
+}
+
+ELASTIC_DECL bool report_feed::is_new(std::size_t index, const viewed_worker& worker,
+                                      bool has_progress) const {
+  const told_worker& former = told_[index];
+  return former.state != worker.state || former.pid != worker.pid ||
+         (has_progress && former.step != worker.step);
+}
+
+ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progress) {
+  node_report report;
+  report.epoch = view.job().epoch();
+  report.activity = view.job().activity();
+  report.reason = view.job().reason();
+  report.round = view.job().round();
+  report.base_rank = std::max<std::int64_t>(view.job().base_rank(), 0);
+  report.size = static_cast<std::int64_t>(view.workers().size());
+  const std::string head = report_text(report);
+  const bool is_other = begins_ || report.round != round_ || told_.size() != view.workers().size();
+  if (is_other) told_.assign(view.workers().size(), {});
+  std::size_t size = head.size();
+  while (!events_.empty() && size < report_room) {
+    size += report_bytes(events_.front());
+    report.events.push_back(std::move(events_.front()));
+    events_.pop_front();
+  }
+  for (std::size_t index = 0; index < told_.size() && size < report_room; ++index) {
+    const viewed_worker& worker = view.workers()[index];
+    if (!is_new(index, worker, has_progress)) continue;
+    size += report_bytes(worker);
+    report.workers.push_back(worker);
+    told_[index] = {worker.state, worker.pid, worker.step};
+  }
+  const bool has_news = is_other || head != head_ || !report.events.empty();
+  if (!has_news && report.workers.empty()) return {};
+  report.begins = std::exchange(begins_, false);
+  round_ = report.round;
+  head_ = head;
+  return report_text(report);
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/status/detail/event_sentence.ipp ----
 
 #include <cmath>
@@ -85304,7 +86869,7 @@ inline std::string outcome_words(const job_event& event) {
   return event.state.empty() ? std::string() : ", " + printable_text(event.state);
 }
 
-/// The sentence of what happened on another node, which told no more than this event has.
+/// A sentence about an event of another node. This event holds all that the node has told.
 inline std::string told_sentence(const job_event& told) {
   const std::string where = fmt::format("on {}: ", printable_text(told.peer));
   const auto kind = job_event_kind_of(told.state);
@@ -85418,6 +86983,19 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
     case kind::standbys_changed:
       return fmt::format("{} standby{} ready, {} in the making", event.count.value_or(0),
                          event.count == 1 ? " is" : "s are", event.making.value_or(0));
+    case kind::vault_committed:
+      return fmt::format("generation {} is in memory, of step {}", event.generation.value_or(0),
+                         event.step.value_or(0));
+    case kind::vault_restored:
+      return fmt::format("restored generation {} from memory, of step {}, in {}",
+                         event.generation.value_or(0), event.step.value_or(0),
+                         span_words(seconds));
+    case kind::vault_dropped:
+      return fmt::format("generation {} in memory is given up{}", event.generation.value_or(0),
+                         why);
+    case kind::vault_skipped:
+      return fmt::format("rank {} skipped the commit of generation {}{}", event.rank.value_or(0),
+                         event.generation.value_or(0), why);
     case kind::failure_decided: return "the job is given up" + why;
     case kind::stop_requested: return "a stop was requested" + why;
     case kind::fault_injected: return "a fault was injected" + why;
@@ -85443,6 +87021,187 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
     case kind::workers_stopped: return worker_sentence(event);
   }
   return {};
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if defined(ELASTIC_WITH_CLI) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2)
+
+// ---- elastic/cli/detail/chaos_text.ipp ----
+
+#include <cmath>
+
+#include <fmt/ranges.h>
+
+namespace elastic::detail {
+
+struct chaos_kind_row {
+  std::string_view name;
+  chaos_plan::fault::kind what;
+  bool is_for_ranks;
+  bool is_for_nodes;
+  bool lasts;
+};
+
+inline constexpr std::array<chaos_kind_row, 4> chaos_kinds{
+    {{"kill", chaos_plan::fault::kind::kill, true, true, false},
+     {"stop", chaos_plan::fault::kind::stop, true, false, true},
+     {"slow", chaos_plan::fault::kind::slow, true, false, true},
+     {"cut", chaos_plan::fault::kind::cut, false, true, true}}};
+
+[[noreturn]] inline void refuse_fault(std::string_view part, std::string_view allowed) {
+  throw error(errc::invalid_argument, fmt::format("'{}': {}", printable_text(part), allowed));
+}
+
+/// The part before a mark; `text` keeps the part behind it. Empty if there is no such mark.
+inline std::optional<std::string_view> cut_at(std::string_view& text, char mark) {
+  const std::size_t position = text.find(mark);
+  if (position == std::string_view::npos) return std::nullopt;
+  const std::string_view before = text.substr(0, position);
+  text.remove_prefix(position + 1);
+  return before;
+}
+
+/// "20s"; empty for what is not a time of at most 1000 hours.
+inline std::optional<duration> chaos_time(std::string_view text) {
+  constexpr double most_ms = 3.6e9;
+  constexpr std::array<std::pair<std::string_view, double>, 4> units{
+      {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}};
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  if (failure != std::errc() || std::signbit(value)) return std::nullopt;
+  const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  for (const auto& [name, factor] : units) {
+    if (unit != name || !(value * factor <= most_ms)) continue;
+    return std::chrono::milliseconds(std::llround(value * factor));
+  }
+  return std::nullopt;
+}
+
+template <class Integer>
+std::optional<Integer> chaos_number(std::string_view text) {
+  Integer value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || stop != end || text.empty() || text.front() == '-') return {};
+  return value;
+}
+
+inline chaos_plan::random_faults parse_noise(std::string_view part, std::string_view rest) {
+  constexpr std::string_view allowed =
+      "allowed is random=SEED@TIME, with a number and the average time between two faults, such as "
+      "random=7@20s (at least 100ms)";
+  const auto seed = cut_at(rest, '@');
+  const auto number = seed ? chaos_number<std::uint64_t>(*seed) : std::nullopt;
+  const auto gap = chaos_time(rest);
+  if (!number || !gap || *gap < std::chrono::milliseconds(100)) refuse_fault(part, allowed);
+  return {*number, *gap};
+}
+
+inline constexpr std::string_view allowed_faults =
+    "the faults are kill=rank:R@TIME, kill=node:N@TIME, stop=rank:R@TIME+TIME, "
+    "slow=rank:R@TIME+TIME, cut=node:N@TIME+TIME and random=SEED@TIME, with times such as 500ms, "
+    "20s, 2m and 1h";
+
+[[noreturn]] inline void refuse_kind(std::string_view part, std::string_view kind) {
+  std::vector<std::string> names{"random"};
+  for (const chaos_kind_row& row : chaos_kinds) names.emplace_back(row.name);
+  const std::string nearest = nearest_name(kind, names);
+  refuse_fault(part, (nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest)) +
+                         std::string(allowed_faults));
+}
+
+inline chaos_plan::fault parse_fault(std::string_view part, std::string_view kind,
+                                     std::string_view rest) {
+  const auto row = std::find_if(chaos_kinds.begin(), chaos_kinds.end(),
+                                [&](const chaos_kind_row& entry) { return entry.name == kind; });
+  if (row == chaos_kinds.end()) refuse_kind(part, kind);
+  const auto target = cut_at(rest, ':');
+  const auto number = cut_at(rest, '@');
+  const auto begin = row->lasts ? cut_at(rest, '+') : std::optional<std::string_view>();
+  const bool is_node = target == "node" && row->is_for_nodes;
+  const bool is_rank = target == "rank" && row->is_for_ranks;
+  if (!number || (!is_node && !is_rank) || (row->lasts && !begin)) {
+    refuse_fault(part, allowed_faults);
+  }
+  const auto value = chaos_number<int>(*number);
+  const auto time = chaos_time(row->lasts ? *begin : rest);
+  const auto span = row->lasts ? chaos_time(rest) : duration::zero();
+  if (!value || !time || !span || (row->lasts && *span == duration::zero())) {
+    refuse_fault(part, allowed_faults);
+  }
+  chaos_plan::fault fault;
+  fault.what = row->what;
+  fault.scope = is_node ? chaos_plan::fault::target::node : chaos_plan::fault::target::rank;
+  fault.number = *value;
+  fault.start = *time;
+  fault.span = *span;
+  return fault;
+}
+
+inline std::string chaos_time_text(duration span) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(span).count();
+  return ms % 1000 == 0 ? fmt::format("{}s", ms / 1000) : fmt::format("{}ms", ms);
+}
+
+ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text) {
+  chaos_plan plan;
+  for (bool is_last = false; !is_last;) {
+    std::string_view part = text;
+    if (const auto before = cut_at(text, ',')) {
+      part = *before;
+    } else {
+      is_last = true;
+    }
+    std::string_view rest = part;
+    const std::string_view kind = cut_at(rest, '=').value_or("");
+    if (kind == "random" && !plan.noise) {
+      plan.noise = parse_noise(part, rest);
+    } else if (kind == "random") {
+      refuse_fault(part, "random is allowed once");
+    } else if (plan.faults.size() == limits::chaos_faults) {
+      refuse_fault(part, fmt::format("at most {} faults are allowed", limits::chaos_faults));
+    } else {
+      plan.faults.push_back(parse_fault(part, kind, rest));
+    }
+  }
+  return plan;
+}
+
+ELASTIC_DECL std::string to_text(const chaos_plan::fault& fault) {
+  std::string text;
+  for (const chaos_kind_row& row : chaos_kinds) {
+    if (row.what == fault.what) text = row.name;
+  }
+  text += fmt::format("={}:{}@{}", fault.scope == chaos_plan::fault::target::node ? "node" : "rank",
+                      fault.number, chaos_time_text(fault.start));
+  if (fault.span > duration::zero()) text += "+" + chaos_time_text(fault.span);
+  return text;
+}
+
+ELASTIC_DECL std::string to_text(const chaos_plan& plan) {
+  std::string text;
+  for (const chaos_plan::fault& fault : plan.faults) {
+    text += (text.empty() ? "" : ",") + to_text(fault);
+  }
+  if (plan.noise) {
+    text += fmt::format("{}random={}@{}", text.empty() ? "" : ",", plan.noise->seed,
+                        chaos_time_text(plan.noise->mean_gap));
+  }
+  return text;
+}
+
+ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size, int nodes) {
+  std::set<std::string> names;
+  for (const chaos_plan::fault& fault : plan.faults) {
+    const bool is_node = fault.scope == chaos_plan::fault::target::node;
+    if (fault.number < (is_node ? nodes : world_size)) continue;
+    names.insert(fmt::format("{} {}", is_node ? "node" : "rank", fault.number));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace elastic::detail
