@@ -133,8 +133,10 @@ find_clang() {
 
 have_header() { echo "#include <$1>" | g++ -std=c++20 -fsyntax-only -x c++ - 2>/dev/null; }
 
-missing=()
+# What the library takes to be compiled comes first; the rest is installed while that is done.
+missing=() missing_later=()
 need() { missing+=("$1"); }
+need_later() { missing_later+=("$1"); }
 command -v g++ >/dev/null || need g++
 command -v cmake >/dev/null || need cmake
 command -v ninja >/dev/null || command -v make >/dev/null || need ninja-build
@@ -153,56 +155,60 @@ else
 fi
 python_113=$(find_torch_113)
 python_213=$(find_torch_213)
-if [[ -z $python_113 && ($run_ci == 1 || -z $python_213) ]]; then need python3-torch; fi
+if [[ -z $python_113 && ($run_ci == 1 || -z $python_213) ]]; then need_later python3-torch; fi
 # Rendezvous over etcd: the server, its tool, certificates, and what torchrun needs for it.
-command -v etcd >/dev/null || need etcd-server
-command -v etcdctl >/dev/null || need etcd-client
-command -v openssl >/dev/null || need openssl
-"${python_113:-/usr/bin/python3}" -c 'import etcd' 2>/dev/null || need python3-etcd
+command -v etcd >/dev/null || need_later etcd-server
+command -v etcdctl >/dev/null || need_later etcd-client
+command -v openssl >/dev/null || need_later openssl
+"${python_113:-/usr/bin/python3}" -c 'import etcd' 2>/dev/null || need_later python3-etcd
 # The guard of the other processor: compiled, compared and run.
-command -v aarch64-linux-gnu-g++ >/dev/null || need g++-aarch64-linux-gnu
-command -v qemu-aarch64 >/dev/null || need qemu-user
+command -v aarch64-linux-gnu-g++ >/dev/null || need_later g++-aarch64-linux-gnu
+command -v qemu-aarch64 >/dev/null || need_later qemu-user
 # The reference of the public headers.
-command -v doxygen >/dev/null || need doxygen
+command -v doxygen >/dev/null || need_later doxygen
 # The linters of what the library carries in other languages.
-command -v pyflakes3 >/dev/null || need pyflakes3
-command -v node >/dev/null || need nodejs
+command -v pyflakes3 >/dev/null || need_later pyflakes3
+command -v node >/dev/null || need_later nodejs
 # A browser that looks at the page of a job.
-command -v chromium >/dev/null || need chromium
-command -v chromedriver >/dev/null || need chromium-driver
+command -v chromium >/dev/null || need_later chromium
+command -v chromedriver >/dev/null || need_later chromium-driver
 # A file system that stops answering.
-command -v bindfs >/dev/null || need bindfs
+command -v bindfs >/dev/null || need_later bindfs
 # Programs of MPI that elasticrun starts.
-command -v mpicxx.mpich >/dev/null && command -v mpiexec.mpich >/dev/null || need mpich
-command -v mpicxx.mpich >/dev/null || need libmpich-dev
+command -v mpicxx.mpich >/dev/null && command -v mpiexec.mpich >/dev/null || need_later mpich
+command -v mpicxx.mpich >/dev/null || need_later libmpich-dev
 # Hosts as network namespaces.
-[[ -x $(PATH=$PATH:/usr/sbin:/sbin command -v ip) ]] || need iproute2
+[[ -x $(PATH=$PATH:/usr/sbin:/sbin command -v ip) ]] || need_later iproute2
 # PyTorch 2.13, and what builds the wheel, go into environments of their own.
 if [[ $run_ci == 1 || $run_clang == 1 ]]; then
-  python3 -c 'import ensurepip' 2>/dev/null || need python3-venv
+  python3 -c 'import ensurepip' 2>/dev/null || need_later python3-venv
 fi
-if [[ $run_clang == 1 && -z $(find_clang) ]]; then need clang-19; fi
+if [[ $run_clang == 1 && -z $(find_clang) ]]; then need_later clang-19; fi
 # The fuzzer's run-time library is a package of its own.
 if [[ $run_ci == 1 ]] && ! ls "$($(find_clang) -print-resource-dir)"/lib/*/libclang_rt.fuzzer*.a \
     >/dev/null 2>&1; then
-  need libclang-rt-19-dev
+  need_later libclang-rt-19-dev
 fi
 
-if ((${#missing[@]})); then
-  if [[ $install == 0 ]] || ! command -v apt-get >/dev/null; then
-    echo "tests/run.sh: please install (names of Debian's packages): ${missing[*]}" >&2
-    exit 1
-  fi
-  as_root=()
-  if ((EUID != 0)); then as_root=(sudo); fi
-  say "Installing ${missing[*]}"
-  export DEBIAN_FRONTEND=noninteractive
-  "${as_root[@]}" apt-get update -q
-  not_everywhere="clang-19 libclang-rt-19-dev python3-torch python3-etcd etcd-server etcd-client"
-  not_everywhere+=" g++-aarch64-linux-gnu qemu-user bindfs chromium chromium-driver"
+# ---- what is installed --------------------------------------------------------------------------
+
+if ((${#missing[@]} + ${#missing_later[@]})) &&
+    { [[ $install == 0 ]] || ! command -v apt-get >/dev/null; }; then
+  echo "tests/run.sh: please install (names of Debian's packages): ${missing[*]}" \
+    "${missing_later[*]}" >&2
+  exit 1
+fi
+as_root=()
+if ((EUID != 0)); then as_root=(sudo); fi
+export DEBIAN_FRONTEND=noninteractive
+
+install_packages() {  # package…
+  say "Installing $*"
+  local package packages=()
+  local not_everywhere="clang-19 libclang-rt-19-dev python3-torch python3-etcd etcd-server"
+  not_everywhere+=" etcd-client g++-aarch64-linux-gnu qemu-user bindfs chromium chromium-driver"
   not_everywhere+=" mpich libmpich-dev"
-  packages=()
-  for package in "${missing[@]}"; do
+  for package in "$@"; do
     # Not in every release; what needs it is left out, which --ci takes for a failure.
     if [[ " $not_everywhere " == *" $package "* ]] &&
         ! apt-cache show "$package" >/dev/null 2>&1; then
@@ -212,9 +218,10 @@ if ((${#missing[@]})); then
     fi
   done
   "${as_root[@]}" apt-get install -q -y --no-install-recommends "${packages[@]}"
-fi
+}
+if ((${#missing[@]} + ${#missing_later[@]})); then "${as_root[@]}" apt-get update -q; fi
+if ((${#missing[@]})); then install_packages "${missing[@]}"; fi
 
-[[ -n $python_113 ]] || python_113=$(find_torch_113)
 # PyTorch 2.13.0 for the CPU, and what is built on it. --ci installs them; otherwise they are used
 # if they are there.
 has_frameworks() {
@@ -226,6 +233,7 @@ lacks_torch() {
     [[ $python_213 == "$PWD/$torch_213/"* ]] && ! has_frameworks 2>/dev/null; }
 }
 install_torch() {
+  say "Installing PyTorch 2.13.0 into $torch_213"
   if [[ -z $python_213 ]]; then
     python3.11 -m venv "$torch_213"
     "$torch_213/bin/pip" install -q torch==2.13.0 numpy
@@ -234,9 +242,28 @@ install_torch() {
     accelerate==1.15.0 lightning==2.6.6
 }
 
+packaging=build/packaging
+has_packaging() { "$packaging/bin/python" -c 'import scikit_build_core'; }
+install_packaging() {
+  say "Installing scikit-build-core into $packaging"
+  python3 -m venv "$packaging"
+  "$packaging/bin/pip" install -q scikit-build-core
+}
+
+install_rest() {
+  if ((${#missing_later[@]})); then install_packages "${missing_later[@]}"; fi
+  if lacks_torch; then install_torch; fi
+  if [[ $run_clang == 1 && $install == 1 ]] && ! has_packaging 2>/dev/null; then
+    install_packaging
+  fi
+  # A Boost that is new enough, which consumers of the library are tested with.
+  if [[ $run_ci == 1 && $install == 1 ]]; then tests/boost.sh || left_out "Boost 1.81"; fi
+}
+
 left_out() { echo "tests/run.sh: no $1; what needs it is left out" >&2; }
 # Which interpreters the tests take, once all of them are installed.
 choose_python() {
+  [[ -n $python_113 ]] || python_113=$(find_torch_113)
   [[ -n $python_213 ]] || python_213=$(find_torch_213)
   [[ -n $python_113 ]] || left_out "Python with PyTorch 1.13 (Debian 12's python3-torch)"
   [[ -n $python_213 ]] || left_out "Python with PyTorch 2.13 or later, as python3 or in $torch_213"
@@ -246,15 +273,6 @@ choose_python() {
   if [[ -z $ELASTIC_TEST_PYTHON && $run_ci == 0 ]]; then export ELASTIC_ALLOW_NO_TORCH=1; fi
 }
 
-packaging=build/packaging
-has_packaging() { "$packaging/bin/python" -c 'import scikit_build_core'; }
-if [[ $run_clang == 1 && $install == 1 ]] && ! has_packaging 2>/dev/null; then
-  say "Installing scikit-build-core into $packaging"
-  python3 -m venv "$packaging"
-  "$packaging/bin/pip" install -q scikit-build-core
-fi
-# A Boost that is new enough, which consumers of the library are tested with.
-if [[ $run_ci == 1 && $install == 1 ]]; then tests/boost.sh || left_out "Boost 1.81"; fi
 if [[ $run_ci == 1 ]]; then export ELASTIC_NOTHING_MISSING=1; fi
 # The same simulated jobs each time, so that CI fails by a change only: tests/long.sh has new ones.
 if [[ $run_ci == 1 ]]; then export ELASTIC_SIMULATION_FIRST=1 ELASTIC_SIMULATION_SEEDS=200; fi
@@ -266,14 +284,26 @@ if [[ $run_ci == 1 ]] && ! command -v ccache >/dev/null; then precompile=ON; fi
 
 # ---- the stages ---------------------------------------------------------------------------------
 
-build() {  # preset, more settings…
+configure() {  # preset, more settings…
   local known=() preset=$1
   shift
   # The generator of an existing build directory stays what it is.
   [[ -f build/$preset/CMakeCache.txt ]] || known=("${generator[@]}")
-  cmake --preset "$preset" "${known[@]}" "$@" -DELASTIC_TEST_PYTHON="$ELASTIC_TEST_PYTHON" \
-    -DELASTIC_TEST_PYTHON_113="$ELASTIC_TEST_PYTHON_113" -DELASTIC_PRECOMPILE="$precompile"
-  cmake --build --preset "$preset" -j "$jobs"
+  cmake --preset "$preset" "${known[@]}" "$@" -DELASTIC_PRECOMPILE="$precompile"
+}
+
+build() {  # preset, more settings…
+  configure "$@" -DELASTIC_BUILD_TESTS=ON -DELASTIC_TEST_PYTHON="$ELASTIC_TEST_PYTHON" \
+    -DELASTIC_TEST_PYTHON_113="$ELASTIC_TEST_PYTHON_113"
+  cmake --build --preset "$1" -j "$jobs"
+}
+
+# The part of the development build that is compiled before everything is installed, if it is new:
+# CMake removes the tests of an older one when it configures it without tests.
+build_program() {
+  if [[ -f build/dev/CMakeCache.txt ]]; then return; fi
+  configure dev -DELASTIC_BUILD_TESTS=OFF
+  cmake --build --preset dev -j "$jobs" --target elasticrun
 }
 
 check_address_space() {
@@ -365,16 +395,14 @@ build_beside_tests() {
   build_rest ", beside tests"
 }
 
-if lacks_torch; then
-  say "Installing PyTorch 2.13.0 into $torch_213, beside the next stage"
-  start_beside install_torch
-fi
+start_beside install_rest
+if [[ $run_tests == 1 ]]; then stage "dev: build of the program" build_program; fi
+wait_beside
 if [[ $run_clang == 1 ]]; then
   stage "clang: build" compile_with_clang
   # The archive of its compiler is fetched by whoever may install.
   if [[ $install == 1 && $(uname -m) == x86_64 ]]; then stage "musl: build" build_with_musl; fi
 fi
-wait_beside
 choose_python
 failed=0
 if [[ $run_tests == 1 ]]; then
