@@ -42,6 +42,9 @@ done
 say "What each rule of these servers is for"
 tests/long/ablations.py
 
+say "Which small mistakes in the machines that decide a unit test notices"
+tests/long/mutations.py --seed "$RANDOM"
+
 say "Simulated jobs, other seeds each time"
 for_minutes env ELASTIC_SIMULATION_SEEDS=2000 build/dev/tests/unit_tests "[simulation]"
 

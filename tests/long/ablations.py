@@ -18,16 +18,14 @@ without a rule, no test needs it, and the exit status is 1.
 import argparse
 import pathlib
 import re
-import shlex
-import shutil
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree
 
+from changed_library import Builder, ROOT, source_of
 from seeds import run
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The pages whose tables name the ablations, the first those of a registry.
 REGISTRIES = ROOT / "docs" / "design" / "etcd_and_directories.md"
 LEADERS = ROOT / "docs" / "design" / "leaders.md"
@@ -239,10 +237,6 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def source_of(file):
-    return ROOT / "include" / "elastic" / file
-
-
 def missing_rules():
     for rule, file, text, _, _ in RULES:
         if " ".join(text.split()) not in " ".join(source_of(file).read_text("utf-8").split()):
@@ -281,59 +275,17 @@ def without(file, text, instead):
     return re.sub(pattern, lambda _: instead, source)
 
 
-class Builder:
-    """Compiles as the build directory does."""
+class Simulations:
+    """The simulations and the scripted tests, linked with a library that lacks a rule."""
 
     def __init__(self, build):
-        self.build = build
-        self.folder = build / "ablations"
-        self.folder.mkdir(exist_ok=True)
-        self.main = "tests/CMakeFiles/test_main.dir/support/main.cpp.o"
-        self.tests = [self.compile(self.main, ROOT / file, pathlib.Path(file).stem + ".o")
-                      for file in sorted({*SCRIPTED, *(file for file, _ in TESTS.values())})]
+        self.builder = Builder(build, "ablations")
+        self.tests = self.builder.compile_tests(
+            {*SCRIPTED, *(file for file, _ in TESTS.values())})
 
-    def command_of(self, target):
-        listing = subprocess.run(["ninja", "-C", self.build, "-t", "commands", "-s", target],
-                                 check=True, capture_output=True, text=True).stdout
-        return shlex.split(listing.splitlines()[-1])
-
-    def compile(self, like, source, result, overlay=None):
-        """Compiles a file with the options of another one. Headers of the overlay come first."""
-        command = self.command_of(like)
-        for option in ("-MF", "-MT", "-o", "-c"):
-            at = command.index(option)
-            del command[at:at + 2]
-        if overlay:
-            at = next(place for place, word in enumerate(command) if word.startswith("-I"))
-            command.insert(at, f"-I{overlay}")
-        target = self.folder / result
-        command = [word for word in command if word != "-MD"]
-        subprocess.run([*command, "-w", "-o", target, "-c", source], check=True, cwd=self.build)
-        return target
-
-    def program_without(self, file, text, instead):
-        """The simulations, with a library that has this change."""
-        overlay = self.folder / "include"
-        changed = overlay / "elastic" / file
-        shutil.rmtree(overlay, ignore_errors=True)
-        changed.parent.mkdir(parents=True)
-        changed.write_text(without(file, text, instead), "utf-8")
-        unit = next(unit for unit in sorted((self.build / "compiled").glob("*.cpp"))
-                    if f"<elastic/{file}>" in unit.read_text("utf-8"))
-        made = self.compile(f"CMakeFiles/elastic_compiled.dir/compiled/{unit.name}.o",
-                            unit, "changed.o", overlay)
-        return self.link("simulations", made)
-
-    def link(self, name, *more):
-        words = self.command_of("tests/unit_tests")
-        libraries = words[words.index("-o") + 2:]
-        libraries = libraries[:libraries.index("&&")]
-        compiler = words[words.index("&&") + 1]
-        target = self.folder / name
-        # What was changed comes before the library, which then gives the rest.
-        subprocess.run([compiler, *self.tests, self.main, *more, *libraries, "-o", target],
-                       check=True, cwd=self.build)
-        return target
+    def without(self, file, text, instead):
+        changed = self.builder.compile_changed(file, without(file, text, instead))
+        return self.builder.link("simulations", [*self.tests, changed])
 
 
 def break_simulation(program, simulations, seeds):
@@ -380,13 +332,14 @@ def main():
     print("\n".join(missing), end="\n" if missing else "")
     if missing or arguments.check:
         return bool(missing)
-    builder = Builder(arguments.build.resolve())
-    needless = 0
+    simulations_of = Simulations(arguments.build.resolve())
+    tried = needless = 0
     for rule, file, text, instead, simulations in RULES:
         if arguments.only not in rule:
             continue
         begin = time.monotonic()
-        program = builder.program_without(file, text, instead)
+        program = simulations_of.without(file, text, instead)
+        tried += 1
         problem = break_something(program, simulations, arguments.seeds, arguments.quick)
         seconds = f"{time.monotonic() - begin:.0f} s"
         if problem:
@@ -395,6 +348,7 @@ def main():
             needless += 1
             print(f"{rule}: nothing goes wrong without it ({simulations}, {arguments.seeds} seeds, "
                   f"{seconds})", flush=True)
+    print(f"a test notices that a rule is missing for {tried - needless} of {tried} rules")
     return needless > 0
 
 
