@@ -51,7 +51,8 @@ MACHINES = {
                         "[#test_standby],[#test_agent_standby]"),
     "stalls": Machine("diagnosis/detail/stall_judge.ipp",
                       "[#test_stall_judge],[#test_stall_watch],[#test_inspection_answer]"),
-    "notices": Machine("diagnosis/detail/notice_judge.ipp", "[#test_notice_judge]"),
+    "notices": Machine("diagnosis/detail/notice_judge.ipp",
+                       "[#test_notice_judge],[#test_notice_watch]"),
     "vault": Machine("vault/detail/vault_step.ipp", "[#test_vault_step]"),
     "state": Machine("status/detail/job_state.ipp", "[#test_job_state]"),
 }
