@@ -185,6 +185,10 @@ TEST_CASE("rejoin: of two nodes that name one place, that of the newer epoch has
   CHECK(keep_places({node(0, 1, 9), of_new_server}) == std::vector<int>{1, 0});
 }
 
+TEST_CASE("rejoin: a node whose place is gone takes none that another one keeps", "[agent]") {
+  CHECK(keep_places({node(0, 1, 4), node(9, 1, 5)}) == std::vector<int>{0, 1});
+}
+
 TEST_CASE("rejoin: whatever nodes say, each has one place", "[agent]") {
   elastic::detail::random_source random(31);
   for (int run = 0; run < 2000; ++run) {

@@ -269,6 +269,17 @@ TEST_CASE("why one rank holds up seven that wait", "[diagnosis]") {
   }
 }
 
+TEST_CASE("a few devices that have begun an operation blame none of the others", "[diagnosis]") {
+  job ranks = waiting_but(-1, {});
+  ranks[0].groups[0].outstanding->state = collective_state::started;
+  CHECK(judge_stall(ranks).cause == stall_verdict::kind::transport);
+  for (rank_evidence& rank : ranks) {
+    rank.groups[0].outstanding->state = collective_state::started;
+  }
+  ranks[3].groups[0].outstanding->state = collective_state::scheduled;
+  CHECK(judge_stall(ranks).ranks == std::vector<int>{3});
+}
+
 TEST_CASE("inputs of one size may have different shapes, and some operations different sizes",
           "[diagnosis]") {
   rank_evidence other = waiting(3);
