@@ -8,6 +8,7 @@
 
 #include <support/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -123,6 +124,39 @@ TEST_CASE("nothing is at fault if a slow rank has just entered", "[diagnosis]") 
   CHECK(judge_stall(waiting_but(3, slow)).cause == stall_verdict::kind::unknown);
   slow.groups[0].outstanding->age = 3s;
   CHECK(judge_stall(waiting_but(3, slow)).cause == stall_verdict::kind::transport);
+}
+
+TEST_CASE("nothing is at fault if the ranks of a node without an answer may not have entered",
+          "[diagnosis]") {
+  const auto half = [](const job& ranks) { return job(ranks.begin(), ranks.begin() + 4); };
+  const job all = waiting_but(-1, {});
+  CHECK(judge_stall(half(all)).cause == stall_verdict::kind::transport);
+  CHECK(judge_stall(half(all), {.lacks_ranks = true}).cause == stall_verdict::kind::unknown);
+
+  // The members of a group say themselves who is missing.
+  job listed = all;
+  for (rank_evidence& rank : listed) rank.groups[0].members = rank_set::parse("0-7");
+  CHECK(judge_stall(listed).cause == stall_verdict::kind::transport);
+  CHECK(judge_stall(half(listed), {.lacks_ranks = true}).cause == stall_verdict::kind::unknown);
+
+  // A rank that is known not to have entered is to blame all the same, though not for certain.
+  const stall_verdict verdict =
+      judge_stall(half(waiting_but(2, settled(2))), {.lacks_ranks = true});
+  CHECK(verdict.ranks == std::vector<int>{2});
+  CHECK(verdict.confidence == stall_verdict::confidence_level::likely);
+}
+
+TEST_CASE("the evidence is of each rank to blame", "[diagnosis]") {
+  job ranks = waiting_but(3, settled(3));
+  ranks[5] = settled(5);
+  const stall_verdict verdict = judge_stall(ranks);
+  REQUIRE(verdict.ranks == std::vector<int>{3, 5});
+  const auto has_lines_of = [&](const std::string& rank) {
+    return std::any_of(verdict.evidence.begin(), verdict.evidence.end(),
+                       [&](const std::string& line) { return line.find(rank) == 0; });
+  };
+  CHECK(has_lines_of("rank 3:"));
+  CHECK(has_lines_of("rank 5:"));
 }
 
 TEST_CASE("the sentence is the one of the documents", "[diagnosis]") {

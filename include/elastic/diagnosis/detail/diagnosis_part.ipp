@@ -216,9 +216,10 @@ ELASTIC_DECL auto diagnosis_part::judge(question asked) -> task<finding> {
   if (terms_.stall_after) options.least_wait = std::min(options.least_wait, *terms_.stall_after);
   const std::vector<rank_evidence> evidence = evidence_in(answers);
   finding found;
+  found.silent = std::count(answers.begin(), answers.end(), std::nullopt);
+  options.lacks_ranks = found.silent > 0;
   found.verdict = judge_stall(evidence, options);
   found.remedy = remedy_for(found.verdict, evidence);
-  found.silent = std::count(answers.begin(), answers.end(), std::nullopt);
   if (found.verdict.cause == stall_verdict::kind::unknown && found.silent > 0) {
     found.verdict.sentence +=
         fmt::format("; {} of {} nodes did not answer", found.silent, answers.size());

@@ -18,14 +18,17 @@ struct stall_judge_options {
   /// A rank counts as waiting once it has been in an operation for this long. Must exceed the time
   /// that collecting evidence takes, since the evidence of two ranks is not from the same moment.
   duration least_wait = std::chrono::seconds(3);
+  /// The evidence lacks ranks of the job: the agents of some nodes did not answer.
+  bool lacks_ranks = false;
 };
 
 /// Names the ranks that hold up a stalled job. Pure; 10,000 ranks take about 20 ms.
 ///
 /// A rank holds up others if they wait in an operation of a group that it has not entered, and if
 /// it does not itself wait for a rank that has not entered another operation. Sequence numbers of
-/// different groups are not comparable. A rank whose groups or evidence are unknown makes the
-/// verdict less certain, and is blamed only on known facts. docs/design/diagnosis.md has the rules.
+/// different groups are not comparable. A rank whose groups or evidence are unknown, or of which
+/// there is no evidence, makes the verdict less certain, and is blamed only on known facts.
+/// docs/design/diagnosis.md has the rules.
 ///
 /// @param evidence  one entry for each rank whose agent answered, including ranks whose process
 ///                  did not

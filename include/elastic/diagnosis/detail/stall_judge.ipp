@@ -32,7 +32,7 @@ using rank_indices = std::vector<std::size_t>;
 class stall_judge {
  public:
   stall_judge(const std::vector<rank_evidence>& evidence, const stall_judge_options& options)
-      : evidence_(evidence), graph_(evidence, options.least_wait) {}
+      : evidence_(evidence), graph_(evidence, options.least_wait, options.lacks_ranks) {}
 
   stall_verdict judge() const {
     for (const auto rule :

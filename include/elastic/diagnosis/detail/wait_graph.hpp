@@ -32,7 +32,7 @@ struct group_member {
 struct rank_group {
   /// The name to show: its description or, without one, PyTorch's name, such as "0".
   std::string label;
-  /// Whether `members` is complete.
+  /// Whether `members` is complete: who they are is known, and there is evidence of each.
   bool is_complete = false;
   std::vector<group_member> members = {};
   std::size_t waiting = 0;
@@ -56,7 +56,9 @@ class wait_graph {
  public:
   /// @param least_wait  a rank that entered an operation more recently does not count as waiting in
   ///     it
-  ELASTIC_DECL wait_graph(const std::vector<rank_evidence>& evidence, duration least_wait);
+  /// @param lacks_ranks  the job has ranks of which there is no evidence
+  ELASTIC_DECL wait_graph(const std::vector<rank_evidence>& evidence, duration least_wait,
+                          bool lacks_ranks);
 
   const std::vector<rank_group>& groups() const { return groups_; }
 
@@ -94,7 +96,8 @@ class wait_graph {
   ELASTIC_DECL void add_positions(const std::vector<rank_evidence>& evidence, duration least_wait);
   ELASTIC_DECL void add_absent(rank_group& group, const std::vector<std::size_t>& members,
                                const std::vector<rank_evidence>& evidence);
-  ELASTIC_DECL void complete(rank_group& group, const std::vector<rank_evidence>& evidence);
+  ELASTIC_DECL void complete(rank_group& group, const std::vector<rank_evidence>& evidence,
+                             bool lacks_ranks);
   ELASTIC_DECL void relate(const rank_group& group);
   ELASTIC_DECL std::optional<std::size_t> held_up_by(std::size_t rank) const;
 

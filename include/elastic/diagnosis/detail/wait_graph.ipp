@@ -23,11 +23,11 @@ inline bool is_waited_in(const collective_call& call, duration least_wait) {
 }
 
 ELASTIC_DECL wait_graph::wait_graph(const std::vector<rank_evidence>& evidence,
-                                    duration least_wait) {
+                                    duration least_wait, bool lacks_ranks) {
   ranks_.resize(evidence.size());
   add_positions(evidence, least_wait);
   for (rank_group& group : groups_) {
-    complete(group, evidence);
+    complete(group, evidence, lacks_ranks);
     relate(group);
   }
 }
@@ -82,21 +82,24 @@ ELASTIC_DECL void wait_graph::add_absent(rank_group& group, const std::vector<st
 }
 
 ELASTIC_DECL void wait_graph::complete(rank_group& group,
-                                       const std::vector<rank_evidence>& evidence) {
+                                       const std::vector<rank_evidence>& evidence,
+                                       bool lacks_ranks) {
   const group_position& position = *group.members.front().position;
   const bool is_of_all = is_group_of_all(position);
-  group.is_complete = is_of_all || !position.members.empty();
+  group.is_complete = is_of_all ? !lacks_ranks : !position.members.empty();
   const std::size_t size = is_of_all ? evidence.size() : position.members.size();
   // Absent members matter only for groups in which some rank waits.
   const bool waits =
       std::any_of(group.members.begin(), group.members.end(),
                   [](const group_member& member) { return member.wait != nullptr; });
-  if (group.is_complete && waits && group.members.size() < size) {
+  const bool is_known = is_of_all || group.is_complete;
+  if (is_known && waits && group.members.size() < size) {
     std::vector<std::size_t> members;
     for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
       if (is_of_all || position.members.contains(evidence[rank].rank)) members.push_back(rank);
     }
     add_absent(group, members, evidence);
+    group.is_complete = group.is_complete && group.members.size() == size;
   }
   group.least_enqueued = std::numeric_limits<std::int64_t>::max();
   for (std::size_t index = 0; index < group.members.size(); ++index) {
