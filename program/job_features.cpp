@@ -38,7 +38,9 @@ void add_progress_bar(const elastic::program_config& config,
   const std::string terminal =
       elastic::find_variable(config.job.workers.environment, "TERM").value_or("");
   if (!config.progress || !progress_bar::can_show(STDERR_FILENO, terminal)) return;
-  add_part(services, "progress bar", std::make_shared<progress_bar>(time));
+  add_part(services, "progress bar", [time](const elastic::agent_part::context& context) {
+    return make_progress_bar(time, context);
+  });
 }
 
 }  // namespace

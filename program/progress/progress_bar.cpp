@@ -3,6 +3,11 @@
 
 #include <program/progress/progress_bar.hpp>
 
+#include <elastic/base/asio.hpp>
+#include <elastic/status/detail/job_condition.hpp>
+#include <elastic/telemetry/job_journal.hpp>
+#include <elastic/telemetry/journal_sink.hpp>
+
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -36,6 +41,16 @@ void progress_bar::progressed(const elastic::worker_progress& made) {
   if (rows_ > 0 && now - drawn_ < pause) return;
   drawn_ = now;
   draw();
+}
+
+void progress_bar::take(const elastic::journal_record& record) {
+  view_.take(record);
+  const elastic::detail::job_condition now = elastic::detail::condition_of(view_);
+  const std::string shown = now.is_moving() ? std::string() : std::string(now.name);
+  if (shown == condition_) return;
+  condition_ = shown;
+  line_.condition(shown);
+  if (rows_ > 0) draw();
 }
 
 void progress_bar::hide() {
@@ -74,6 +89,34 @@ void progress_bar::write(std::string_view bytes) {
     if (!written) return;
     bytes.remove_prefix(*written);
   }
+}
+
+namespace {
+
+/// Hands records over to the strand of the agent: whoever records one may be on another.
+class bar_sink final : public elastic::journal_sink {
+ public:
+  bar_sink(asio::any_io_executor strand, std::weak_ptr<progress_bar> bar)
+      : strand_(std::move(strand)), bar_(std::move(bar)) {}
+
+  void take(const elastic::journal_record& record) override {
+    asio::post(strand_, [bar = bar_, record] {
+      if (const auto shown = bar.lock()) shown->take(record);
+    });
+  }
+
+ private:
+  asio::any_io_executor strand_;
+  std::weak_ptr<progress_bar> bar_;
+};
+
+}  // namespace
+
+std::shared_ptr<elastic::agent_part> make_progress_bar(
+    std::shared_ptr<elastic::time_source> time, const elastic::agent_part::context& context) {
+  auto bar = std::make_shared<progress_bar>(std::move(time));
+  context.journal->add(std::make_shared<bar_sink>(context.strand, bar));
+  return bar;
 }
 
 }  // namespace elasticrun

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <elastic/base/time.hpp>
-#include <elastic/process/detail/console_target.hpp>
 #include <elastic/agent/agent_part.hpp>
+#include <elastic/process/detail/console_target.hpp>
+#include <elastic/status/detail/job_view.hpp>
+#include <elastic/telemetry/journal_record.hpp>
 #include <program/progress/progress_line.hpp>
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace elasticrun {
@@ -16,8 +19,8 @@ namespace elasticrun {
 /// All other output, including that of the workers, scrolls in the rows above: the terminal
 /// excludes the last row from scrolling, so no output needs to pass through this class.
 ///
-/// It draws at most ten times a second, and only after a report. The destructor releases the row;
-/// if it never runs, the command `reset` does.
+/// It draws at most ten times a second, and only after a report, or when the condition of the job
+/// changes. The destructor releases the row; if it never runs, the command `reset` does.
 ///
 /// Thread-safety: one strand at a time, the agent's.
 class progress_bar final : public elastic::agent_part {
@@ -33,6 +36,9 @@ class progress_bar final : public elastic::agent_part {
   void started(const elastic::agent_part::started_workers& job) override;
   void progressed(const elastic::worker_progress& made) override;
 
+  /// Follows the job by its journal, from now on.
+  void take(const elastic::journal_record& record);
+
   /// Releases the row.
   void hide();
 
@@ -46,9 +52,15 @@ class progress_bar final : public elastic::agent_part {
   std::shared_ptr<elastic::time_source> time_;
   elastic::detail::console_target terminal_;
   progress_line line_;
+  elastic::detail::job_view view_;
+  std::string condition_;
   elastic::time_point drawn_{};
   /// The number of rows of the terminal when the last one was reserved; 0: none is reserved.
   int rows_ = 0;
 };
+
+/// A part that draws the row for one agent, which it follows by the records of its journal.
+std::shared_ptr<elastic::agent_part> make_progress_bar(
+    std::shared_ptr<elastic::time_source> time, const elastic::agent_part::context& context);
 
 }  // namespace elasticrun

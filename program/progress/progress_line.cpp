@@ -55,10 +55,13 @@ std::vector<std::string> progress_line::parts() const {
   if (job_.max_restarts > 0) {
     parts.push_back(fmt::format("restarts {}/{}", job_.restarts, job_.max_restarts));
   }
-  if (workers_.empty()) return parts;
+  if (workers_.empty()) {
+    parts.push_back(condition_);
+    return parts;
+  }
   const elastic::worker_progress& last = slowest();
   parts.push_back(steps(last));
-  parts.push_back(speed(last));
+  parts.push_back(condition_.empty() ? speed(last) : condition_);
   std::string metrics;
   for (const auto& [name, value] : last.metrics) {
     metrics += fmt::format("{}{} {:.4g}", metrics.empty() ? "" : ", ", name, value);

@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace elasticrun {
@@ -24,6 +25,9 @@ class progress_line {
  public:
   void started(const elastic::agent_part::started_workers& job);
   void progress(const elastic::worker_progress& made, elastic::time_point now);
+  /// The condition of the job while its workers make no steps: it replaces the speed, which does
+  /// not hold then. Empty: they make steps.
+  void condition(std::string text) { condition_ = std::move(text); }
 
   /// Whether a worker of the current attempt has reported a step.
   bool has_progress() const { return !workers_.empty(); }
@@ -52,6 +56,7 @@ class progress_line {
   std::map<int, elastic::worker_progress> workers_;
   /// The recent steps of the slowest worker, the oldest first.
   std::deque<sample> samples_;
+  std::string condition_;
 };
 
 }  // namespace elasticrun

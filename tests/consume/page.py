@@ -279,23 +279,33 @@ def check_join(browser, agent):
 def check_stall(browser):
     """While a job stands still, the page says for whom it waits, as text, and marks that rank."""
     shown = browser.run("""
-        const kept = job.stall, words = document.querySelector('#stall');
+        const kept = [job.stall, job.condition], words = document.querySelector('#stall');
+        const badge = () => document.querySelector('#state').textContent;
+        const steps = () => {
+          showProgress();
+          return document.querySelector('#steps').textContent;
+        };
         const runs = workers().find(worker => worker.state === 'running').rank;
         job.stall = { is_there: true, sentence: 'rank 5 (<b>node3</b>) has not entered barrier #6',
                       evidence: 'rank 5 sleeps', rank: runs };
+        job.condition = 'stalled';
         const legend = () => { drawGrid(); return document.querySelector('#legend').textContent; };
         showHead();
         const during = [words.hidden, words.textContent, words.title, words.children.length,
-                        legend().includes('rank ' + runs + ' (holds up the job)')];
+                        legend().includes('rank ' + runs + ' (holds up the job)'), badge(),
+                        steps().includes('left')];
         job.stall.is_there = false;
+        job.condition = kept[1];
         showHead();
-        const after = [words.hidden, legend().includes('holds up')];
-        job.stall = kept;
+        const after = [words.hidden, legend().includes('holds up'), badge()];
+        job.stall = kept[0];
         showHead();
+        steps();
         legend();
         return [...during, ...after];""")
     check(shown == [False, "The job has stalled: rank 5 (<b>node3</b>) has not entered barrier #6",
-                    "rank 5 sleeps", 0, True, True, False], f"a stall is shown as {shown}")
+                    "rank 5 sleeps", 0, True, "stalled", False, True, False, "running"],
+          f"a stall is shown as {shown}")
 
 
 def check_many_ranks(browser):

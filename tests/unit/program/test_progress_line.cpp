@@ -91,6 +91,21 @@ TEST_CASE("progress line: what does not fit is left out from the end", "[program
   CHECK(line.text(10) == "round 2");
 }
 
+TEST_CASE("progress line: the condition of a job that makes no steps replaces its speed",
+          "[program]") {
+  progress_line line;
+  line.started({0, 1, 0, 1, 0, 0});
+  line.condition("waiting");
+  CHECK(line.text(full_width) == "round 0 | 1 worker on 1 node | waiting");
+  line.condition("");
+  for (int step = 0; step <= 10; ++step)
+    line.progress(report_of(0, step, 100), start + step * 500ms);
+  line.condition("stalled");
+  CHECK_THAT(line.text(full_width), Catch::EndsWith("step 10/100 10% | stalled"));
+  line.condition("");
+  CHECK_THAT(line.text(full_width), Catch::EndsWith("step 10/100 10% | 2/s, 0:00:45 left"));
+}
+
 TEST_CASE("progress line: workers that start again begin anew", "[program]") {
   progress_line line;
   line.started(job());

@@ -132,7 +132,9 @@ p { margin: .2rem 0; }
 .hint { color: var(--faint); font-size: .85rem; }
 #state { padding: 0 .5em; border-radius: .3em; background: var(--wait); color: var(--back); }
 #state.running, #state.succeeded { background: var(--run); }
-#state.failed, #state.stopping, #state.gone { background: var(--bad); }
+#state.failed, #state.stalled, #state.gone { background: var(--bad); }
+#state.restarting, #state.stopping { background: var(--slow); }
+#state.paused { background: var(--stop); }
 #notice, #stall { color: var(--bad); font-weight: 600; }
 #facts { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; margin: .5rem 0; }
 #facts div { display: flex; gap: .4em; }
@@ -234,12 +236,12 @@ function rankAll() {
 const workers = () => [...ranks.values()];
 
 function showHead() {
-  const state = goneAt ? "gone" : job.state;
+  const state = goneAt ? "gone" : job.condition;
   document.title = state + " · " + job.run_id;
   $("job").textContent = job.run_id;
   $("state").textContent = state;
   $("state").className = state;
-  $("reason").textContent = job.reason;
+  $("reason").textContent = stalled() ? "" : job.condition_reason;
   const stall = stalled();
   $("stall").hidden = !stall;
   $("stall").textContent = stall ? "The job has stalled: " + stall.sentence : "";
@@ -289,7 +291,7 @@ function showProgress() {
   let text = "step " + slowest.step + (total ? " of " + total : "");
   if (at.step_seconds) {
     text += " · " + at.step_seconds.toPrecision(3) + " s a step";
-    if (total > slowest.step && !over()) {
+    if (total > slowest.step && job.condition === "running") {
       text += " · " + span(at.step_seconds * (total - slowest.step)) + " left";
     }
   }
@@ -565,7 +567,8 @@ function tell(record) {
   if (record.kind === "agent_ended" && job && record.epoch === job.epoch &&
       record.seq > job.sequence) {
     job.state = ["succeeded", "stopped"].includes(record.state) ? record.state : "failed";
-    job.reason = record.reason || "";
+    job.condition = job.state;
+    job.reason = job.condition_reason = record.reason || "";
     job.sequence = record.seq;
     showAll();
   }

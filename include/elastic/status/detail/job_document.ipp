@@ -10,6 +10,7 @@
 #include <elastic/base/printable_text.hpp>
 #include <elastic/base/version.hpp>
 #include <elastic/status/detail/event_sentence.hpp>
+#include <elastic/status/detail/job_condition.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -104,15 +105,21 @@ inline std::string worker_json(const viewed_worker& worker, double median, text_
   return json.text();
 }
 
-inline std::string progress_part(const viewed_progress& progress) {
+/// The time that the job still takes, while its workers make steps.
+inline std::optional<double> seconds_left(const job_view& view, const viewed_progress& progress) {
+  return condition_of(view).is_moving() ? progress.seconds_left() : std::nullopt;
+}
+
+inline std::string progress_part(const job_view& view, const viewed_progress& progress) {
   json_object json;
   if (const viewed_worker* const slowest = progress.slowest) {
     json.add("step", slowest->step).add("total", slowest->total);
     json.add("progress_us", slowest->progress_us);
     if (progress.speaker) json.add("text", cut_text(progress.speaker->text, 256));
     if (progress.median_seconds > 0) json.add("step_seconds", rounded(progress.median_seconds));
-    if (const auto remaining = progress.seconds_left())
+    if (const auto remaining = seconds_left(view, progress)) {
       json.add("seconds_left", rounded(*remaining));
+    }
   }
   return json.text();
 }
@@ -286,9 +293,9 @@ inline std::string other_workers_text(const job_view& view) {
 
 inline std::string headline(const job_view& view, std::int64_t now_us) {
   const job_state& job = view.job();
-  std::string line =
-      fmt::format("job {}  {}", one_line(job.run_id(), 200), to_string(job.activity()));
-  if (!job.reason().empty()) line += fmt::format(" ({})", one_line(job.reason(), 300));
+  const job_condition condition = condition_of(view);
+  std::string line = fmt::format("job {}  {}", one_line(job.run_id(), 200), condition.name);
+  if (!condition.reason.empty()) line += fmt::format(" ({})", one_line(condition.reason, 1024));
   line += '\n';
   if (job.round() >= 0) {
     const job_attempt& last = job.attempts().back();
@@ -334,14 +341,15 @@ ELASTIC_DECL std::string progress_line(const job_view& view) {
   if (slowest->total > 0) line += fmt::format(" of {}", slowest->total);
   const double median = progress.median_seconds;
   if (median > 0) line += fmt::format("  {:.3g} s a step", median);
-  if (const auto remaining = progress.seconds_left())
+  if (const auto remaining = seconds_left(view, progress)) {
     line += fmt::format("  {} left", span_text(*remaining));
+  }
   if (!slowest->text.empty()) line += "  " + one_line(slowest->text, 200);
   return line;
 }
 
 ELASTIC_DECL std::string progress_summary(const job_view& view) {
-  return progress_part(view.whole_progress());
+  return progress_part(view, view.whole_progress());
 }
 
 inline std::string stall_json(const journal_record& found, bool is_there) {
@@ -432,6 +440,8 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   head.add("epoch", job.epoch()).add("sequence", job.sequence()).add("time_us", now_us);
   head.add("began_us", job.began_us()).add("state", to_string(job.activity()));
   head.add("reason", cut_text(job.reason(), 1024));
+  const job_condition condition = condition_of(view);
+  head.add("condition", condition.name).add("condition_reason", cut_text(condition.reason, 1024));
   if (job.stall()) head.add_json("stall", stall_json(*job.stall(), job.is_stalled()));
   if (job.replacements().is_known()) head.add_json("replacements", replacements_json(job));
   if (job.standbys()) head.add_json("standbys", standbys_json(*job.standbys()));
@@ -458,7 +468,7 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   return fmt::format(
       "{},\n\"seconds\": {},\n\"progress\": {},\n\"attempts\": {},\n\"workers\": {},\n"
       "\"whole\": {}}}\n",
-      text, uses_part(view, now_us), progress_part(progress),
+      text, uses_part(view, now_us), progress_part(view, progress),
       json_list(attempts), json_list(workers), whole);
 }
 
@@ -467,9 +477,6 @@ ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
   std::string text = headline(view, now_us) + nodes_line_of(view.whole(), now_us);
   const std::string progress = progress_line(view);
   if (!progress.empty()) text += progress + "\n";
-  if (job.is_stalled()) {
-    text += fmt::format("stalled: {}\n", one_line(job.stall()->event.reason, 1024));
-  }
   text += replacements_line(job.replacements()) + standbys_line(job) + vault_line(job, now_us);
   if (!job.attempts().empty()) text += "attempts (UTC)\n";
   for (const job_attempt& attempt : job.attempts()) {

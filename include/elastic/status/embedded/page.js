@@ -34,12 +34,12 @@ function rankAll() {
 const workers = () => [...ranks.values()];
 
 function showHead() {
-  const state = goneAt ? "gone" : job.state;
+  const state = goneAt ? "gone" : job.condition;
   document.title = state + " · " + job.run_id;
   $("job").textContent = job.run_id;
   $("state").textContent = state;
   $("state").className = state;
-  $("reason").textContent = job.reason;
+  $("reason").textContent = stalled() ? "" : job.condition_reason;
   const stall = stalled();
   $("stall").hidden = !stall;
   $("stall").textContent = stall ? "The job has stalled: " + stall.sentence : "";
@@ -89,7 +89,7 @@ function showProgress() {
   let text = "step " + slowest.step + (total ? " of " + total : "");
   if (at.step_seconds) {
     text += " · " + at.step_seconds.toPrecision(3) + " s a step";
-    if (total > slowest.step && !over()) {
+    if (total > slowest.step && job.condition === "running") {
       text += " · " + span(at.step_seconds * (total - slowest.step)) + " left";
     }
   }
@@ -365,7 +365,8 @@ function tell(record) {
   if (record.kind === "agent_ended" && job && record.epoch === job.epoch &&
       record.seq > job.sequence) {
     job.state = ["succeeded", "stopped"].includes(record.state) ? record.state : "failed";
-    job.reason = record.reason || "";
+    job.condition = job.state;
+    job.reason = job.condition_reason = record.reason || "";
     job.sequence = record.seq;
     showAll();
   }
