@@ -45,7 +45,7 @@ import threading
 import time
 import zlib
 from typing import (TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional,
-                    Tuple)
+                    Sequence, Tuple)
 
 if TYPE_CHECKING:
     from elasticrun.vault_storage import Reader, Writer
@@ -65,6 +65,12 @@ _PAGE_BYTES = 4096
 _ANSWER_SECONDS = 60.0
 # Buffers are copied and checked in pieces that stay in the processor's cache.
 _PIECE_BYTES = 1 << 20
+# Of a buffer as large as this, numpy's sums are checked in the place of all bytes.
+_SUMMED_BYTES = 1 << 16
+_SUMMED = "s"
+_CHECK_CHARACTERS = 9
+_WORD_BYTES = 8
+_ROW_WORDS = 512
 
 _Fields = Dict[str, Any]
 
@@ -127,7 +133,8 @@ def _unpack(head: bytes, file_bytes: int) -> _Header:
 class _Buffer:
     """A buffer of a commit: its place, its checksum, and its type."""
 
-    __slots__ = ("bytes", "check", "dtype", "kind", "name", "place", "shape", "source")
+    __slots__ = ("bytes", "check", "dtype", "kind", "like", "name", "place", "shape", "source",
+                 "_start")
 
     def __init__(self, name: str, kind: str, size: int, dtype: str = "",
                  shape: Optional[List[int]] = None, place: int = 0, check: str = "0" * 8) -> None:
@@ -139,9 +146,17 @@ class _Buffer:
         self.place = place
         self.check = check
         self.source: Any = None
+        # Of a tensor: what the next one of this name has to be for this to describe it.
+        self.like: Any = None
+        self._start: Tuple[int, str] = (-1, "")  # the row up to the checksum, for this place
 
-    def row(self) -> List[Any]:
-        return [self.name, self.kind, self.dtype, self.shape, self.place, self.bytes, self.check]
+    def row(self) -> str:
+        place, start = self._start
+        if place != self.place:
+            known = [self.name, self.kind, self.dtype, self.shape, self.place, self.bytes]
+            start = json.dumps(known, separators=(",", ":"))[:-1] + ',"'
+            self._start = (self.place, start)
+        return f'{start}{self.check}"]'
 
 
 def _is_count(value: Any) -> bool:
@@ -166,9 +181,12 @@ class _Manifest(NamedTuple):
     tree: Any
     buffers: List[_Buffer]
 
-    def pack(self) -> bytes:
-        rows = [buffer.row() for buffer in self.buffers]
-        return json.dumps({"tree": self.tree, "buffers": rows}, separators=(",", ":")).encode()
+    def tree_text(self) -> str:
+        return json.dumps(self.tree, separators=(",", ":"))
+
+    def pack(self, tree_text: str) -> bytes:
+        rows = ",".join([buffer.row() for buffer in self.buffers])
+        return f'{{"tree":{tree_text},"buffers":[{rows}]}}'.encode()
 
 
 def _read_manifest(text: bytes, data_bytes: int) -> _Manifest:
@@ -258,35 +276,41 @@ def _view_of(value: Any) -> Optional[memoryview]:
     return view if view.c_contiguous else None
 
 
-def _take(value: Any, name: str, buffers: List[_Buffer]) -> Any:
-    """A tree of JSON for a value, whose tensors, arrays and other objects go to `buffers`."""
+def _take(value: Any, name: str, buffers: List[_Buffer], last: Sequence[_Buffer] = ()) -> Any:
+    """A tree of JSON for a value, whose tensors, arrays and other objects go to `buffers`. Those of
+    the `last` commit are used again where they describe the same."""
     if type(value) in _PLAIN:
         is_number = isinstance(value, float) and not math.isfinite(value)
         return {"f": repr(value)} if is_number else {"v": value}
     if _is_tensor(value):
-        buffers.append(_tensor_buffer(value, name))
-        return {"b": len(buffers) - 1}
+        place = len(buffers)
+        buffers.append(_tensor_buffer(value, name, last[place] if place < len(last) else None))
+        return {"b": place}
     if isinstance(value, Mapping) and all(type(key) in (str, int) for key in value):
-        return {"d": [[key, _take(each, f"{name}.{key}" if name else str(key), buffers)]
+        return {"d": [[key, _take(each, f"{name}.{key}" if name else str(key), buffers, last)]
                       for key, each in value.items()]}
     if type(value) in (list, tuple):
         kind = "l" if isinstance(value, list) else "t"
-        return {kind: [_take(each, f"{name}.{index}", buffers)
+        return {kind: [_take(each, f"{name}.{index}", buffers, last)
                        for index, each in enumerate(value)]}
     buffers.append(_buffer_of(value, name))
     return {"b": len(buffers) - 1}
 
 
-def _tensor_buffer(value: Any, name: str) -> _Buffer:
-    tensor = _local(value)
+def _tensor_buffer(value: Any, name: str, last: Optional[_Buffer]) -> _Buffer:
+    is_shard = _is_shard(value)
+    tensor = value.to_local().detach() if is_shard else value.detach()
     if tensor.layout is not _torch().strided or tensor.is_quantized or tensor.is_meta:
         raise _Refused(f"{name} is no plain tensor ({tensor.layout}, {tensor.dtype}, "
                        f"{tensor.device})")
-    buffer = _Buffer(name, "shard" if tensor is not value and _is_shard(value) else "tensor",
-                     tensor.numel() * tensor.element_size(), _dtype_text(value),
-                     list(tensor.shape))
-    buffer.source = tensor
-    return buffer
+    like = None if is_shard else (name, tensor.dtype, tensor.shape)
+    if last is None or like is None or last.like != like:
+        last = _Buffer(name, "shard" if is_shard else "tensor",
+                       tensor.numel() * tensor.element_size(), _dtype_text(value),
+                       list(tensor.shape))
+        last.like = like
+    last.source = tensor
+    return last
 
 
 def _buffer_of(value: Any, name: str) -> _Buffer:
@@ -344,16 +368,26 @@ class _Vault:
         self.owner = os.getpid()
         self.lock = threading.RLock()
         self._socket: Optional[socket.socket] = None
+        # The epochs for which the connection was made, and in which it was lost.
+        self._epoch = ""
+        self._lost: Optional[str] = None
         self._slots: Dict[int, _Slot] = {}
         self._told: Dict[str, bool] = {}
-        # The number of buffers in the last manifest, and its bytes.
-        self._manifest = (-1, 0)
+        # The buffers of the last commit, its tree with the text, and the room for its manifest.
+        self._last: List[_Buffer] = []
+        self._tree: Tuple[Any, str] = (None, "")
+        self._room = 0
         self.is_refused = False
 
     # ---- messages ----
 
     def _connect(self) -> socket.socket:
-        if self._socket is None:
+        """The connection of this epoch. The agent closes it at the end of the epoch; what is asked
+        then would be answered in the next one, and count as a commit of that."""
+        epoch = _epoch()
+        if self._socket is not None and self._epoch != epoch:
+            self._close()
+        if self._socket is None and self._lost != epoch:
             connected = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
                 connected.settimeout(_ANSWER_SECONDS)
@@ -361,41 +395,52 @@ class _Vault:
             except OSError:
                 connected.close()
                 raise
-            self._socket = connected
+            self._socket, self._epoch = connected, epoch
+        if self._socket is None or self._lost == epoch:
+            raise ConnectionResetError("the agent has closed the connection")
         return self._socket
 
     def _lose(self) -> None:
+        self._lost = _epoch()
+        self._close()
+
+    def _close(self) -> None:
         connected, self._socket = self._socket, None
         if connected is not None:
             connected.close()
 
+    def interrupt(self) -> None:
+        """Ends what waits for the agent in another thread, and refuses the rest of this epoch."""
+        self._lost = _epoch()
+        connected = self._socket
+        if connected is not None:
+            with contextlib.suppress(OSError):
+                connected.shutdown(socket.SHUT_RDWR)
+
     def tell(self, fields: _Fields) -> None:
         """Sends a message that has no answer. It is lost if the agent is gone."""
-        try:
-            self._connect().send(json.dumps(fields).encode())
-        except OSError:
-            self._lose()
+        with contextlib.suppress(OSError):
+            connected = self._connect()
+            try:
+                connected.send(json.dumps(fields).encode())
+            except OSError:
+                self._lose()
 
     def ask(self, fields: _Fields) -> Tuple[_Fields, int]:
         """Sends a request. Result: the answer, and the file that comes with it, or -1.
 
-        Errors: OSError if there is no agent.
+        Errors: OSError if there is no agent, or if it has ended the epoch.
         """
-        packet = json.dumps(fields).encode()
-        for is_last in (False, True):
-            try:
-                connected = self._connect()
-                connected.send(packet)
-                return self._receive(connected)
-            except (BrokenPipeError, ConnectionResetError, EOFError):
-                # The agent closes connections at the end of each attempt.
-                self._lose()
-                if is_last:
-                    raise ConnectionResetError("the agent has closed the connection") from None
-            except OSError:
-                self._lose()
-                raise
-        raise AssertionError
+        connected = self._connect()
+        try:
+            connected.send(json.dumps(fields).encode())
+            return self._receive(connected)
+        except (BrokenPipeError, ConnectionResetError, EOFError):
+            self._lose()
+            raise ConnectionResetError("the agent has closed the connection") from None
+        except OSError:
+            self._lose()
+            raise
 
     def _receive(self, connected: socket.socket) -> Tuple[_Fields, int]:
         size = socket.CMSG_SPACE(struct.calcsize("i"))
@@ -422,10 +467,10 @@ class _Vault:
 
     def commit(self, value: Any, step: int, checksum: bool) -> bool:
         """Result: whether it is kept. A reason against it is written to stderr once."""
+        buffers: List[_Buffer] = []
         try:
-            buffers: List[_Buffer] = []
             try:
-                tree = _take(value, "", buffers)
+                tree = _take(value, "", buffers, self._last)
                 manifest = _Manifest(tree, buffers)
                 data_bytes = _place(buffers)
                 most = self._manifest_room(manifest)
@@ -440,20 +485,29 @@ class _Vault:
             self.say_once(f"a commit is skipped: {reason}", str(reason)[:20])
         except (OSError, ValueError) as problem:
             self.say_once(f"a commit is skipped: {problem}", type(problem).__name__)
+        finally:
+            for buffer in buffers:
+                buffer.source = None  # which may keep a tensor alive
+            self._last = buffers
         return False
 
     def _manifest_room(self, manifest: _Manifest) -> int:
-        """The bytes to reserve for the manifest. One of as many buffers as the last one has about
-        its size: to write all of it for that alone would take a fifth of a commit of many small
-        tensors."""
-        count, size = self._manifest
-        if count != len(manifest.buffers):
-            size = len(manifest.pack())
-            self._manifest = (len(manifest.buffers), size)
-        room = size + size // 16 + _PAGE_BYTES
-        if room > _MANIFEST_BYTES:
+        """The bytes to reserve for the manifest, whose checksums are not known yet. More than it
+        needs, and the same as for the last one if that is enough: a slot that becomes too small is
+        allocated anew."""
+        size = len(self._pack(manifest)) + _CHECK_CHARACTERS * len(manifest.buffers)
+        if size > self._room:
+            self._room = size + size // 16 + _PAGE_BYTES
+        if self._room > _MANIFEST_BYTES:
+            self._room = 0
             raise _Refused(f"the manifest has {size} bytes; {_MANIFEST_BYTES} are allowed")
-        return room
+        return self._room
+
+    def _pack(self, manifest: _Manifest) -> bytes:
+        """The bytes of a manifest, whose tree has seldom changed since the last one."""
+        if self._tree[0] != manifest.tree:
+            self._tree = (manifest.tree, manifest.tree_text())
+        return manifest.pack(self._tree[1])
 
     def _begin(self, size: int) -> Tuple[_Fields, _Slot]:
         rounded = -(-(_HEADER_BYTES + size) // _PAGE_BYTES) * _PAGE_BYTES
@@ -483,16 +537,15 @@ class _Vault:
                step: int, checksum: bool = True) -> None:
         view = memoryview(memory)
         try:
+            # The temporary object releases the memory, which may be unmapped later.
+            address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
             for buffer in manifest.buffers:
                 start = _HEADER_BYTES + buffer.place
                 target = view[start:start + buffer.bytes]
-                buffer.check = _copy(buffer.source, target, checksum)
+                buffer.check = _copy(buffer.source, target, address + start, checksum)
                 target.release()
-            text = manifest.pack()
-            self._manifest = (len(manifest.buffers), len(text))
+            text = self._pack(manifest)
             end = _HEADER_BYTES + data_bytes
-            if end + len(text) > len(view) or len(text) > _MANIFEST_BYTES:
-                raise _Refused(f"the manifest has grown to {len(text)} bytes")
             view[end:end + len(text)] = text
             header = _Header(place["epoch"], place["generation"], step, place["rank"],
                              place["world_size"], data_bytes, len(text), zlib.crc32(text))
@@ -527,20 +580,51 @@ def _place(buffers: List[_Buffer]) -> int:
     return end
 
 
-def _copy(source: Any, target: memoryview, checksum: bool) -> str:
-    """Copies a buffer into memory. Result: its checksum, or "" if none is wanted."""
-    if not isinstance(source, memoryview) and not is_direct(source):
-        source = source.cpu().contiguous().resolve_conj().resolve_neg()
+def _copy(source: Any, target: memoryview, address: int, checksum: bool) -> str:
+    """Copies a buffer into memory at this address. Result: its checksum, or "" if none is
+    wanted."""
+    if not isinstance(source, memoryview):
+        if not is_direct(source):
+            source = source.cpu().contiguous().resolve_conj().resolve_neg()
+        if len(target) < _SUMMED_BYTES:
+            # To give the tensor's memory the form of an object of Python would take longer.
+            ctypes.memmove(address, source.data_ptr(), len(target))
+            return f"{zlib.crc32(target):08x}" if checksum else ""
     content = source if isinstance(source, memoryview) else memory_of(source)
     if not checksum:
         target[:] = content
         return ""
+    kind = _SUMMED if len(content) >= _SUMMED_BYTES and "numpy" in sys.modules else ""
     check = 0
     for start in range(0, len(content), _PIECE_BYTES):
         piece = content[start:start + _PIECE_BYTES]
         target[start:start + len(piece)] = piece
-        check = zlib.crc32(piece, check)
-    return f"{check:08x}"
+        check = _add_check(kind, piece, check)
+    return f"{kind}{check:08x}"
+
+
+def _add_check(kind: str, piece: memoryview, check: int) -> int:
+    """The CRC-32 of a buffer up to the end of this piece: of its bytes, or, which takes a quarter
+    of the time, of its sums."""
+    return zlib.crc32(_sums(piece) if kind else piece, check)
+
+
+def _sums(piece: memoryview) -> bytes:
+    """The sums of the words of a piece in rows of 4 KiB: of each row, and of each column. So a word
+    that is changed or moved changes two. What is left behind the last row follows as it is."""
+    whole = len(piece) // (_WORD_BYTES * _ROW_WORDS) * (_WORD_BYTES * _ROW_WORDS)
+    rest = bytes(piece[whole:])
+    numpy = sys.modules.get("numpy")
+    if whole == 0:
+        return rest
+    if numpy is not None:
+        table = numpy.frombuffer(piece[:whole], "<u8").reshape(-1, _ROW_WORDS)
+        return bytes(table.sum(1).tobytes() + table.sum(0).tobytes() + rest)
+    words = piece[:whole].cast("Q")
+    rows = [sum(words[start:start + _ROW_WORDS]) for start in range(0, len(words), _ROW_WORDS)]
+    columns = [sum(words[start::_ROW_WORDS]) for start in range(_ROW_WORDS)]
+    return struct.pack(f"<{len(rows) + len(columns)}Q",
+                       *(each % 2**64 for each in rows + columns)) + rest
 
 
 class _Content:
@@ -566,14 +650,15 @@ class _Content:
     def read(self, buffer: _Buffer, target: memoryview) -> None:
         """Errors: VaultError if the bytes have another checksum than the manifest says."""
         check = 0
+        kind = _SUMMED if buffer.check.startswith(_SUMMED) else ""
         for start in range(0, buffer.bytes, _PIECE_BYTES):
             piece = target[start:min(start + _PIECE_BYTES, buffer.bytes)]
             size = os.preadv(self.file, [piece], _HEADER_BYTES + buffer.place + start)
             if size != len(piece):
                 raise VaultError(f"buffer {buffer.name!r} ends early")
             if buffer.check:
-                check = zlib.crc32(piece, check)
-        if buffer.check and f"{check:08x}" != buffer.check:
+                check = _add_check(kind, piece, check)
+        if buffer.check and f"{kind}{check:08x}" != buffer.check:
             raise VaultError(f"buffer {buffer.name!r} has another checksum")
 
 
@@ -683,6 +768,11 @@ _MISSING = object()
 # ---- the functions of the module -----------------------------------------------------------------
 
 _vault: Optional[_Vault] = None
+
+
+def _epoch() -> str:
+    """That of this process. A process without epochs is of one attempt."""
+    return os.environ.get("ELASTIC_EPOCH", "")
 
 
 def _here() -> Optional[_Vault]:
@@ -824,6 +914,34 @@ def reader() -> Optional[Reader]:
         return None
     from elasticrun.vault_storage import Reader
     return Reader(found)
+
+
+def is_here() -> bool:
+    """Whether this process has a vault. For `survive`."""
+    return _here() is not None
+
+
+def interrupt() -> None:
+    """Called by another thread when the epoch of this process has ended. For `survive`."""
+    if _vault is not None:
+        _vault.interrupt()
+
+
+def open_own() -> Optional[_Content]:
+    """The commit of this rank to restore, which the caller closes; None: there is none. For
+    `sharded_state`.
+
+    Errors: VaultError if it is damaged; OSError if the epoch has ended.
+    """
+    here = _here()
+    if here is None:
+        return None
+    with here.lock:
+        try:
+            return here.find()
+        except VaultError as problem:
+            here.call_damaged(problem)
+            raise
 
 
 def open_part(rank: int) -> _Content:

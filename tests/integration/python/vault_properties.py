@@ -20,15 +20,15 @@ from elasticrun import vault
 SIZE = 1 << 16
 
 
-def slot_of(value, step=7, checksum=True):
+def slot_of(value, step=7, checksum=True, room=SIZE):
     """A slot as an agent would give it, with a commit."""
     file = os.memfd_create("slot")
-    os.ftruncate(file, SIZE)
+    os.ftruncate(file, room)
     buffers = []
     tree = vault._take(value, "", buffers)
     manifest = vault._Manifest(tree, buffers)
     data_bytes = vault._place(buffers)
-    with mmap.mmap(file, SIZE) as memory:
+    with mmap.mmap(file, room) as memory:
         vault._Vault("@none")._write(
             {"epoch": 1, "generation": 2, "rank": 0, "world_size": 1}, memory, manifest,
             data_bytes, step, checksum)
@@ -175,21 +175,74 @@ def check_headers():
 
 
 def check_growth():
-    """A manifest that has grown beyond what was reserved is not written, and the next one fits."""
+    """A manifest has room to grow."""
     worker = vault._Vault("@none")
-    buffers = []
-    tree = vault._take({"w": bytearray(8), "text": ""}, "", buffers)
-    room = worker._manifest_room(vault._Manifest(tree, buffers))
-    place = {"epoch": 1, "generation": 2, "rank": 0, "world_size": 1}
-    grown = vault._Manifest({"d": [["w", {"b": 0}], ["text", {"v": "x" * 9000}]]}, buffers)
-    with mmap.mmap(-1, 4096 + 8 + room) as memory:
+
+    def room_of(text):
+        buffers = []
+        tree = vault._take({"w": bytearray(8), "text": text}, "", buffers)
+        return worker._manifest_room(vault._Manifest(tree, buffers))
+
+    room = room_of("")
+    assert room_of("x" * 90) == room, "a slot need not be larger"
+    assert room_of("x" * 9000) > 9000 + 4096
+    assert room_of("") > 9000 + 4096, "nor smaller"
+    try:
+        room_of("x" * (64 << 20))
+    except vault._Refused as reason:
+        assert "67108864 are allowed" in str(reason)
+    else:
+        raise AssertionError("it has room")
+    assert room_of("") == room
+
+
+def check_sums():
+    """With numpy, the sums of a large buffer are checked, which a reader without it can do, too."""
+    import numpy
+    size = 3 * vault._ROW_WORDS * 8 + vault._PIECE_BYTES + 5
+    content = bytearray(random.randbytes(size))
+    changes = [("a bit", lambda: content.__setitem__(9000, content[9000] ^ 1)),
+               ("zeros", lambda: content.__setitem__(slice(8000, 9000), bytes(1000))),
+               ("the last byte", lambda: content.__setitem__(-1, content[-1] ^ 128)),
+               *((f"blocks of {block}", lambda block=block: swap(content, block))
+                 for block in (1, 8, 64, 4096, 65536))]
+    for number, (name, change) in enumerate(changes):
+        before = vault._sums(memoryview(content))
+        sums = vault._Buffer("w", "array", size, "B", [size])
+        file = slot_of({"w": content}, room=2 * size)
+        sums = vault._Content(os.dup(file)).manifest.buffers[0]
+        assert sums.check[0] == "s" and len(sums.check) == 9
+        assert restored(file, {"w": bytearray(size)})["w"] == content
+        change()
+        assert vault._sums(memoryview(content)) != before, name
+        os.pwrite(file, content, 4096)
+        assert "another checksum" in refusal(restored, file, {}), name
+        del sys.modules["numpy"]
         try:
-            worker._write(place, memory, grown, vault._place(buffers), 7)
-        except vault._Refused as reason:
-            assert "the manifest has grown" in str(reason)
-        else:
-            raise AssertionError("it is written")
-    assert worker._manifest_room(grown) > 9000
+            assert vault._sums(memoryview(content)[:9005]) == numpy_sums(numpy, content[:9005])
+            if number == 0:
+                assert "another checksum" in refusal(restored, file, {}), name
+                file = slot_of({"w": content}, room=2 * size)
+                bytewise = vault._Content(os.dup(file)).manifest.buffers[0]
+                assert len(bytewise.check) == 8, "without numpy, all bytes are"
+                assert restored(file, {})["w"] == content
+        finally:
+            sys.modules["numpy"] = numpy
+
+
+def numpy_sums(numpy, content):
+    sys.modules["numpy"] = numpy
+    try:
+        return vault._sums(memoryview(content))
+    finally:
+        del sys.modules["numpy"]
+
+
+def swap(content, block):
+    """Exchanges two blocks."""
+    first, second = block, (len(content) // block - 2) * block
+    content[first:first + block], content[second:second + block] = (
+        content[second:second + block], content[first:first + block])
 
 
 def check_without_agent():
@@ -296,6 +349,7 @@ def dumped(value):
 
 if sys.argv[1:] == ["torch"]:
     check_tensors()
+    check_sums()
 elif sys.argv[1:] == ["dcp"]:
     check_storage()
 else:

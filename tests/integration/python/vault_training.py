@@ -5,44 +5,28 @@
     vault_training.py plain|sharded|dcp STEPS [RANK:CALL,RANK:CALL…]
 
 "dcp" is sharded, too, and uses torch.distributed.checkpoint. The kills are those of
-vault_worker.py.
+planned_kills.py.
 """
 
 import hashlib
 import os
-import signal
 import sys
-import zlib
 
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from elasticrun import vault
+from planned_kills import Kills
 
 KIND = sys.argv[1]
 STEPS = int(sys.argv[2])
-ATTEMPT = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
-KILLS = [tuple(map(int, pair.split(":"))) for pair in sys.argv[3].split(",") if pair
-         ] if sys.argv[3:] else []
+KILLS = Kills(sys.argv[3] if sys.argv[3:] else "")
 
 
 def say(text):
     """Writes a line at once, so that it is not mixed with those of the other rank."""
     os.write(1, (text + "\n").encode())
-
-
-def kill_at(call):
-    original = zlib.crc32
-    left = [call]
-
-    def counted(*arguments):
-        left[0] -= 1
-        if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return original(*arguments)
-
-    vault.zlib.crc32 = counted
 
 
 dist.init_process_group("gloo")
@@ -111,8 +95,7 @@ def keep(step):
 
 start = restore()
 say(f"rank {rank} begins at step {start}")
-if ATTEMPT < len(KILLS) and KILLS[ATTEMPT][0] == rank:
-    kill_at(KILLS[ATTEMPT][1])
+KILLS.arm()
 for step in range(start or 0, STEPS):
     torch.manual_seed(1000 * step + rank)
     optimizer.zero_grad()

@@ -4,8 +4,7 @@
 
     vault_worker.py STEPS [RANK:CALL,RANK:CALL… [FACTOR]]
 
-In the attempt I, the rank of the Ith pair kills itself when it makes that checksum, in the middle
-of a commit. The state has FACTOR times 32 KB.
+The kills are those of planned_kills.py, in commits and restores. The state has FACTOR times 32 KB.
 """
 
 import hashlib
@@ -14,35 +13,20 @@ import signal
 import socket
 import sys
 import time
-import zlib
 
 from elasticrun import vault
+from planned_kills import Kills
 
 STEPS = int(sys.argv[1])
 RANK = int(os.environ["RANK"])
 ATTEMPT = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
-KILLS = [tuple(map(int, pair.split(":"))) for pair in sys.argv[2].split(",") if pair
-         ] if sys.argv[2:] else []
+KILLS = Kills(sys.argv[2] if sys.argv[2:] else "")
 LENGTH = 1000 * (int(sys.argv[3]) if sys.argv[3:] else 1)
 
 
 def say(text):
     """Writes a line at once, so that it is not mixed with those of the other rank."""
     os.write(1, (text + "\n").encode())
-
-
-def kill_at(call):
-    """Ends this process in the checksum of this number."""
-    original = zlib.crc32
-    left = [call]
-
-    def counted(*arguments):
-        left[0] -= 1
-        if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return original(*arguments)
-
-    vault.zlib.crc32 = counted
 
 
 def meet():
@@ -77,13 +61,12 @@ def synchronize(peer):
 peer = meet()
 state = bytearray(hashlib.sha256(str(RANK).encode()).digest() * LENGTH)
 step = 0
+KILLS.arm()
 found = vault.newest()
 if found is not None:
     vault.read("state", out=state)
     step = found.step
 say(f"rank {RANK} begins at step {step}")
-if ATTEMPT < len(KILLS) and KILLS[ATTEMPT][0] == RANK:
-    kill_at(KILLS[ATTEMPT][1])
 kept = 0
 while step < STEPS:
     synchronize(peer)
