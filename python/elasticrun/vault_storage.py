@@ -14,13 +14,13 @@ import time
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import torch
-from torch.distributed.checkpoint import StorageReader, StorageWriter
+from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
 from torch.distributed.checkpoint.metadata import (
     BytesStorageMetadata, ChunkStorageMetadata, Metadata, MetadataIndex, TensorProperties,
     TensorStorageMetadata)
 from torch.distributed.checkpoint.planner import (
     LoadItemType, LoadPlan, LoadPlanner, SavePlan, SavePlanner, WriteItemType)
-from torch.distributed.checkpoint.storage import WriteResult
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 from torch.futures import Future
 
 from elasticrun import vault
@@ -37,12 +37,35 @@ def _done(value: Any) -> Any:
 
 
 class Writer(StorageWriter):
-    """Commits what one `dcp.save` writes. A commit that the agent refuses is skipped, as by
-    `vault.save`; `kept` says so after `dcp.save`."""
+    """Commits what one `dcp.save` or `dcp.async_save` writes. A commit that the agent refuses is
+    skipped, as by `vault.save`; `kept` says so afterwards.
+
+    For `dcp.async_save` it is also the AsyncStager: the commit is complete when that returns, so
+    the state is copied once, and the save in the background has nothing to write.
+    """
+
+    # Those of AsyncStager, which is a protocol.
+    _synchronize_after_execute = False
+    should_synchronize_after_execute = False
 
     def __init__(self, step: int) -> None:
         self.step = step
         self.kept = False
+        self._is_staged = False
+
+    def stage(self, state_dict: Dict[str, Any]) -> Dict[str, Any]:
+        """Commits the part of this rank. Of what several ranks have, each commits its own."""
+        planner = DefaultSavePlanner()
+        planner.set_up_planner(state_dict, is_coordinator=True)
+        self._commit(planner.create_local_plan(), planner)
+        self._is_staged = True
+        return state_dict
+
+    def synchronize_staging(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
     def reset(self, checkpoint_id: _Path = None) -> None:
         pass
@@ -58,22 +81,24 @@ class Writer(StorageWriter):
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Any:
         """The commit of this rank: `finish`, which only one rank calls, has nothing left to do."""
+        if not self._is_staged:
+            self._commit(plan, planner)
+        self._is_staged = False
+        # Sizes are for `finish`, which does not ask for them.
+        return _done([WriteResult(index=item.index, size_in_bytes=0, storage_data=None)
+                      for item in plan.items])
+
+    def _commit(self, plan: SavePlan, planner: SavePlanner) -> None:
         entries: List[List[Any]] = []
-        results = []
         for item in plan.items:
-            data = planner.resolve_data(item)
+            data: Any = planner.resolve_data(item)
             if item.type == WriteItemType.BYTE_IO:
-                content = bytearray(data.getbuffer())
-                entries.append([item.index.fqn, content])
-                size = len(content)
+                entries.append([item.index.fqn, bytearray(data.getbuffer())])
             else:
-                part = item.tensor_data
+                part: Any = item.tensor_data
                 entries.append([item.index.fqn, list(part.size), list(part.chunk.offsets),
                                 data.detach()])
-                size = data.numel() * data.element_size()
-            results.append(WriteResult(index=item.index, size_in_bytes=size, storage_data=None))
         self.kept = vault.save({"storage": entries}, self.step)
-        return _done(results)
 
     def finish(self, metadata: Metadata, results: List[List[WriteResult]]) -> None:
         pass

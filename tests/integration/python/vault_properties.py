@@ -339,6 +339,36 @@ def check_storage():
         assert words in refusal(reader_of({0, 1}).read_metadata), words
 
 
+def check_async_save():
+    """The state is in the vault when dcp.async_save returns, and is written once."""
+    import torch
+    import torch.distributed as dist
+    import torch.distributed.checkpoint as dcp
+    from elasticrun import vault_storage
+    slots = []
+    saved, opened = vault.save, vault.open_part
+    vault.save = lambda value, step: slots.append(slot_of(value, step)) is None
+    vault.open_part = lambda rank: vault._Content(os.dup(slots[-1]))
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    os.environ["RANK"] = "0"
+    try:
+        state = {"weight": torch.arange(6.0), "step": 3}
+        writer = vault_storage.Writer(3)
+        saving = dcp.async_save(state, storage_writer=writer)
+        assert writer.kept and len(slots) == 1
+        state["weight"].zero_()
+        saving.result()
+        assert len(slots) == 1
+        found = {"weight": torch.zeros(6), "step": 0}
+        dcp.load(found, storage_reader=vault_storage.Reader(vault.Found(1, 2, 3, 1)))
+        assert torch.equal(found["weight"], torch.arange(6.0)) and found["step"] == 3
+        dcp.save(state, storage_writer=writer)
+        assert len(slots) == 2, "a writer that is used again commits again"
+    finally:
+        vault.save, vault.open_part = saved, opened
+        dist.destroy_process_group()
+
+
 def dumped(value):
     import io
     import torch
@@ -351,6 +381,7 @@ if sys.argv[1:] == ["torch"]:
     check_tensors()
     check_sums()
 elif sys.argv[1:] == ["dcp"]:
+    check_async_save()
     check_storage()
 else:
     check_round_trip()
