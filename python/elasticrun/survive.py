@@ -33,14 +33,14 @@ import time
 import weakref
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, TypeVar, cast
 
-from elasticrun import torch_state, worker
+from elasticrun import torch_state, vault, worker
 from elasticrun.group_sockets import GroupSockets
 from elasticrun.nccl_groups import NcclGroups
 from elasticrun.torch_state import ShardedState, TorchState
 
-__all__ = ["ShardedState", "TorchState", "WorldChanged", "epoch", "finished", "init_process_group",
-           "is_change", "is_new", "new_group", "next_epoch", "on_change", "prepare", "rank",
-           "ready", "run", "world_size"]
+__all__ = ["ShardedState", "TorchState", "WorldChanged", "epoch", "finished", "init_device_mesh",
+           "init_process_group", "is_change", "is_new", "new_group", "next_epoch", "on_change",
+           "prepare", "rank", "ready", "run", "world_size"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -135,10 +135,8 @@ class _Epochs:
         heartbeat: a script that sends none must not count as hung between two commits."""
         if self.state is None or worker.has_progress:
             return
-        step = getattr(self.state, "step", None)
-        is_number = isinstance(step, int) and not isinstance(step, bool) and step >= 0
-        self._channel._send({"kind": "progress", "automatic": True,
-                             "step": step if is_number else self.state.commits}, can_be_lost=True)
+        self._channel._send({"kind": "progress", "automatic": True, "step": self.state._step},
+                            can_be_lost=True)
 
     @property
     def holds_group(self) -> bool:
@@ -267,9 +265,12 @@ def run(train: _Function) -> _Function:
             except Exception as error:
                 if not is_change(error):
                     raise
+            if state is not None and state._is_sharded:
+                state._end_epoch()
+                gc.collect()  # sharded modules are in cycles: their memory is needed again
             _drop_groups()  # here, where the frames of `train` are gone
             ready()
-            if state is not None:
+            if state is not None and not state._is_sharded:
                 state.restore()  # while the agent starts the newcomer
             next_epoch()
         finished()
@@ -338,6 +339,14 @@ def new_group(*arguments: Any, **named: Any) -> Any:
                         lambda: dist.new_group(*arguments, **named))
 
 
+def init_device_mesh(*arguments: Any, **named: Any) -> Any:
+    """`torch.distributed.device_mesh.init_device_mesh`, for a mesh whose groups a survivor can
+    leave even if a peer does not respond, as those of `new_group`. Needs PyTorch 2.2."""
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh as make
+    return _make_groups(dist.get_backend(), lambda: make(*arguments, **named))
+
+
 def rank() -> int:
     """The rank of this process in this epoch; 0 if no launcher started it."""
     return int(os.environ.get("RANK", 0))
@@ -379,6 +388,8 @@ def is_change(error: BaseException) -> bool:
     if not _epochs.is_connected or isinstance(error, torch_state.StateLost):
         return False
     if _epochs.nccl.is_device_broken():
+        return False
+    if isinstance(error, vault.VaultError) and not _epochs.has_ended:
         return False
     reason = f"{type(error).__name__}: {error}"[:500]
     if _epochs.has_ended:
@@ -428,7 +439,15 @@ def _say(text: str) -> None:
 
 def _begin(state: Optional[TorchState]) -> None:
     _end_standby()
-    if state is not None:
+    if state is not None and state._is_sharded:
+        if not vault.is_here():
+            _say("a failure restarts all: TorchState(sharded=True) keeps its commits in the vault, "
+                 "and this process has none; use elasticrun --vault-limit")
+            state._is_kept = False
+            return
+        # Else it would wait for the agent, which waits for it to leave the epoch.
+        _epochs.add_callback(lambda _: vault.interrupt())
+    elif state is not None:
         try:
             state._read()
         except ShardedState as problem:
@@ -439,7 +458,7 @@ def _begin(state: Optional[TorchState]) -> None:
     _epochs.connect()
     torch_state.tell_of_stray = _say_stray if _epochs.is_connected else None
     if state is not None:
-        state._is_kept = _epochs.is_connected
+        state._is_kept = state._is_sharded or _epochs.is_connected
         state._before_commit = _raise_if_failed
         state._after_commit = _after_commit
 
@@ -526,15 +545,15 @@ def _make_groups(backend: str, make: Callable[[], Any]) -> Any:
     return result
 
 
-def _connect(group: Any) -> None:
-    """NCCL connects a group when this is first used, which nothing could end then if a rank were
-    lost."""
+def _connect(made: Any) -> None:
+    """NCCL connects a group, or those of a mesh, when this is first used, which nothing could end
+    then if a rank were lost."""
     import torch
     import torch.distributed as dist
-    if group is dist.GroupMember.NON_GROUP_MEMBER:
-        return
     device = torch_state.cuda_device(_epochs.state)
-    dist.all_reduce(torch.zeros(1, device=device), group=group)
+    for group in made.get_all_groups() if hasattr(made, "get_all_groups") else [made]:
+        if group is not dist.GroupMember.NON_GROUP_MEMBER:
+            dist.all_reduce(torch.zeros(1, device=device), group=group)
     torch.cuda.synchronize(device)
 
 
@@ -638,6 +657,7 @@ _DTENSOR = "torch.distributed.tensor"
 def _forget_meshes() -> None:
     """DTensor keeps what it has found out about a mesh, and with it the mesh and its groups, which
     it would give to equal meshes of later epochs."""
+    _forget_plans()
     if _DTENSOR not in sys.modules:
         return
     for cache in _mesh_caches():
@@ -648,6 +668,15 @@ def _forget_meshes() -> None:
         clear = getattr(module, name, None)  # not in all releases of PyTorch
         if clear is not None:
             clear()
+
+
+def _forget_plans() -> None:
+    """A planner of torch.distributed.checkpoint keeps plans in its class, of which a newcomer among
+    the ranks knows nothing: a save would fail."""
+    planner = getattr(sys.modules.get("torch.distributed.checkpoint.planner"), "SavePlanner", None)
+    for name, plans in list(vars(planner).items()) if planner is not None else []:
+        if name.startswith("_cached_") and isinstance(plans, dict):
+            plans.clear()
 
 
 def _mesh_caches() -> Iterator[Any]:

@@ -15,13 +15,15 @@ import os
 import pickle
 import random
 import sys
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, cast
 
 __all__ = ["ShardedState", "TorchState"]
 
 _Path = Tuple[Any, ...]
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 _SHARDED = ("DTensor", "ShardedTensor", "FlatParameter")
+# Parts whose tensors are flat pieces of many parameters, which nobody but they can put together.
+_FLAT = {"FullyShardedDataParallel": "FSDP1", "DeepSpeedEngine": "DeepSpeed"}
 
 
 # What `survive` does when a state commits that it does not give to newcomers.
@@ -31,20 +33,30 @@ raise_if_invalid: Optional[Callable[[], None]] = None
 
 
 class ShardedState(TypeError):
-    """A tensor of the state is only this rank's part, which no other rank could replace."""
+    """A tensor of the state is only this rank's part, which no other rank could replace; or, in a
+    sharded state, is divided in a way that this cannot restore."""
 
 
 class StateLost(RuntimeError):
     """No remaining rank has the state of the training, which must start from its checkpoint."""
 
 
+class _Division(NamedTuple):
+    """How a tensor is divided among the ranks of a mesh."""
+
+    shape: Tuple[int, ...]
+    stride: Tuple[int, ...]
+    placements: Tuple[Any, ...]
+
+
 class _Slot(NamedTuple):
-    """The place of a tensor in a copied tree."""
+    """The place of a tensor in a copied tree; of a divided one, that of this rank's part."""
 
     path: _Path
     shape: Tuple[int, ...]
     dtype: Any
     device: str
+    division: Optional[_Division] = None
 
 
 class _Copy(NamedTuple):
@@ -65,10 +77,15 @@ class TorchState:
     The state must be the same on all ranks. A replaced rank gets all of it from another rank,
     including the random states.
 
+    With `sharded`, each rank has its own part of the state (FSDP2, HSDP): its commits lie in the
+    vault of its agent (`--vault-limit`), and all ranks restore the same one. The sharded module and
+    its optimizer belong to the process groups of an epoch: make them in the function under
+    `survive.run`, assign them to the state, and call `restore`.
+
     Errors: TypeError for a module that is wrapped in DDP.
     """
 
-    def __init__(self, **named: Any) -> None:
+    def __init__(self, *, sharded: bool = False, **named: Any) -> None:
         for name, item in named.items():
             if type(item).__name__ == "DistributedDataParallel":
                 raise TypeError(f"TorchState({name}=…) is wrapped in DistributedDataParallel, "
@@ -78,6 +95,7 @@ class TorchState:
         self.__dict__["_tree"] = None
         self.__dict__["_commits"] = 0
         self.__dict__["_copied"] = 0  # the commit that the buffers hold
+        self.__dict__["_is_sharded"] = sharded
         self.__dict__["_is_kept"] = True
         self.__dict__["_is_spoilt"] = False  # a transfer has begun to overwrite it
         self.__dict__["_before_commit"] = None
@@ -106,17 +124,23 @@ class TorchState:
         allocates the buffers, and later ones reuse them. Does nothing without an agent, or without
         `--on-failure replace`, because the copy would be useless.
 
+        Of a sharded state, this rank's part is copied into the vault, where it also survives a
+        restart of all ranks, so this needs no `--on-failure replace`. All ranks must commit equally
+        often. A commit for which the vault has no room is skipped, as by `vault.save`.
+
         Errors: `survive.WorldChanged` if the epoch has ended, and RuntimeError if a collective has
         failed since the last commit: let them pass. The last commit then stays as it is.
-        `ShardedState` if a tensor is sharded and the state is used without `survive.run`.
+        `ShardedState` if a tensor is sharded and the state is used without `survive.run`; of a
+        sharded state, if it consists of FSDP1's or DeepSpeed's flat tensors, or if a sharded item
+        was not assigned in the function under `survive.run`.
         """
         if self._before_commit is not None:
             self._before_commit()
         if self._is_kept:
             try:
-                self._copy_state(self._commits + 1)
+                self._keep(self._commits + 1)
             except ShardedState as problem:
-                if self._after_commit is None:
+                if self._after_commit is None or self._is_sharded:
                     raise
                 self._after_commit(problem)
                 return
@@ -126,7 +150,19 @@ class TorchState:
             tell_of_stray()
 
     def restore(self) -> bool:
-        """Restores the state of the last commit. Result: false if there is none."""
+        """Restores the state of the last commit. Of a sharded state, this is the newest one that
+        all ranks have; call it once in the function under `survive.run`, on all ranks, when the
+        sharded items are assigned. It calls no collective.
+
+        Result: false if there is none: the state is unchanged, and a sharded job begins from its
+        checkpoint.
+        Errors, all of a sharded state: ValueError if it has another tensor than the commit, or one
+        of another type, shape or division: it is unchanged then; `vault.VaultError` if the memory
+        is damaged, and OSError if the epoch ends: let them pass.
+        """
+        if self._is_sharded:
+            from elasticrun import sharded_state
+            return sharded_state.restore(self)
         if not self._copied:
             return False
         self._write(_Copy(self._tree, self._buffers))
@@ -134,6 +170,46 @@ class TorchState:
         return True
 
     # ---- the copy ----------------------------------------------------------------------------
+
+    @property
+    def _step(self) -> int:
+        """The number that the training itself gives to its progress; else that of the commit."""
+        step = self._items.get("step")
+        is_number = isinstance(step, int) and not isinstance(step, bool) and step >= 0
+        return int(step) if is_number else self.commits
+
+    def _keep(self, number: int) -> None:
+        if not self._is_sharded:
+            self._copy_state(number)
+            return
+        from elasticrun import sharded_state
+        live = self._read()
+        self._refuse_shards_outside(live)
+        self._validate({tensor.device for tensor in live.tensors.values() if tensor.is_cuda})
+        sharded_state.commit(live, number, self._step)
+        self._commits = number
+
+    def _begin_epoch(self) -> None:
+        """Of a sharded state: keeps the items with which the script begins. They do not belong to
+        an epoch."""
+        if self._tree is None:
+            self._refuse_shards_outside(self._read())
+            self._copy_state(0)
+
+    def _end_epoch(self) -> None:
+        """Of a sharded state: lets the items of the epoch go, before its process groups are
+        destroyed. The others are again as at the beginning."""
+        if self._is_sharded and self._tree is not None:
+            self._write(_Copy(self._tree, self._buffers))
+            self._commits = 0
+
+    def _refuse_shards_outside(self, live: _Copy) -> None:
+        outside = {} if self._tree is None else self._tree["items"]
+        for slot in _slots(live.tree):
+            name = slot.path[1]
+            if slot.division and (self._tree is None or outside.get(name) is not None):
+                raise ShardedState(f"{name} is sharded, and was in the state before the function "
+                                   f"under survive.run: make it there, in each epoch")
 
     def _copy_state(self, number: int) -> None:
         """Keeps the state as it is now, as the commit of this number."""
@@ -170,13 +246,17 @@ class TorchState:
     def _read(self) -> _Copy:
         """The state as it is now. The tensors are those that the training uses."""
         tensors: Dict[_Path, Any] = {}
+        if self._is_sharded:
+            for name, item in self._items.items():
+                _prepare_shards(name, item)
         whole = {"items": {name: _read(item) for name, item in self._items.items()},
                  "random": _read_random()}
-        return _Copy(_take_tensors(whole, (), tensors), tensors)
+        return _Copy(_take_tensors(whole, (), tensors, self._is_sharded), tensors)
 
-    def _write(self, saved: _Copy) -> None:
+    def _write(self, saved: _Copy, is_own: bool = False) -> None:
+        """`is_own`: the state may keep the tensors themselves."""
         import torch
-        whole = _put_tensors(saved.tree, saved.tensors)
+        whole = _put_tensors(saved.tree, saved.tensors, is_own)
         with torch.no_grad():
             for name, tree in whole["items"].items():
                 self._items[name] = _write(self._items.get(name), tree)
@@ -295,6 +375,10 @@ def sync(state: Optional[TorchState], is_new: bool, began_job: bool) -> bool:
     newest = max(each.commits for each in ranks)
     if state is None:
         return False
+    do_all_survive = all(each.commits != _NO_STATE for each in ranks)
+    if state._is_sharded:
+        state._begin_epoch()
+        return do_all_survive
     if newest == 0:
         if not _is_at_beginning(ranks):
             raise StateLost("no rank that is left has a committed state: the job has to start "
@@ -308,7 +392,7 @@ def sync(state: Optional[TorchState], is_new: bool, began_job: bool) -> bool:
             state._receive(source, device)
             # Before the training changes it: from here on this rank can give it, too.
             state._copy_state(newest)
-    return all(each.commits != _NO_STATE for each in ranks)
+    return do_all_survive
 
 
 def _is_at_beginning(ranks: List[_Rank]) -> bool:
@@ -353,34 +437,58 @@ def cuda_device(state: Optional[TorchState]) -> Any:
 # ---- trees: what state_dict returns, and plain values -------------------------------------------
 
 
-def _take_tensors(tree: Any, path: _Path, tensors: Dict[_Path, Any]) -> Any:
-    """A copy of the tree with a slot in the place of each tensor, which goes to `tensors`."""
+def _take_tensors(tree: Any, path: _Path, tensors: Dict[_Path, Any],
+                  takes_shards: bool = False) -> Any:
+    """A copy of the tree with a slot in the place of each tensor, which goes to `tensors`; of a
+    DTensor, this rank's part, if they are taken."""
     import torch
     if isinstance(tree, _PLAIN):
         return tree
     if isinstance(tree, torch.Tensor):
-        if type(tree).__name__ in _SHARDED:
-            name = ".".join(str(part) for part in path[1:])
-            raise ShardedState(f"{name} is sharded ({type(tree).__name__})")
-        tensor = tree.detach()
+        division = _division_of(tree, path, takes_shards)
+        tensor = _part_of(tree)
         tensors[path] = tensor
-        return _Slot(path, tuple(tensor.shape), tensor.dtype, tensor.device.type)
+        return _Slot(path, tuple(tensor.shape), tensor.dtype, tensor.device.type, division)
     if isinstance(tree, dict):
-        copied = {key: _take_tensors(each, path + (key,), tensors) for key, each in tree.items()}
+        copied = {key: _take_tensors(each, path + (key,), tensors, takes_shards)
+                  for key, each in tree.items()}
         return _like(tree, copied)
     if type(tree) in (list, tuple):
-        return type(tree)([_take_tensors(each, path + (at,), tensors)
+        return type(tree)([_take_tensors(each, path + (at,), tensors, takes_shards)
                            for at, each in enumerate(tree)])
     return copy.deepcopy(tree)
 
 
-def _put_tensors(tree: Any, tensors: Dict[_Path, Any]) -> Any:
+def _name_of(path: _Path) -> str:
+    return ".".join(str(part) for part in path[1:])
+
+
+def _division_of(tensor: Any, path: _Path, takes_shards: bool) -> Optional[_Division]:
+    kind = type(tensor).__name__
+    if kind not in _SHARDED:
+        return None
+    if not takes_shards or kind != "DTensor":
+        raise ShardedState(f"{_name_of(path)} is sharded ({kind})")
+    return _Division(tuple(tensor.shape), tuple(tensor.stride()), tuple(tensor.placements))
+
+
+def _part_of(tensor: Any) -> Any:
+    """The tensor without its history; of a DTensor, this rank's part of it."""
+    import torch
+    if type(tensor).__name__ == "DTensor" and hasattr(tensor, "to_local"):
+        with torch.no_grad():  # which spares it a function of autograd
+            return tensor.to_local().detach()
+    return tensor.detach()
+
+
+def _put_tensors(tree: Any, tensors: Dict[_Path, Any], is_own: bool = False) -> Any:
     if isinstance(tree, _Slot):
-        return _OnDevice(tensors[tree.path], tree.device)
+        return _OnDevice(tensors[tree.path], tree.device, tree.division, is_own)
     if isinstance(tree, dict):
-        return _like(tree, {key: _put_tensors(each, tensors) for key, each in tree.items()})
+        return _like(tree, {key: _put_tensors(each, tensors, is_own)
+                            for key, each in tree.items()})
     if type(tree) in (list, tuple):
-        return type(tree)([_put_tensors(each, tensors) for each in tree])
+        return type(tree)([_put_tensors(each, tensors, is_own) for each in tree])
     return tree
 
 
@@ -410,30 +518,47 @@ class _OnDevice(NamedTuple):
 
     tensor: Any
     device: str
+    division: Optional[_Division]
+    is_own: bool
 
-    def make(self) -> Any:
-        """A tensor of its own, as it was."""
-        if self.device == self.tensor.device.type:
-            return self.tensor.clone()
-        return self.tensor.to(self.device)
+    def make(self, mesh: Any) -> Any:
+        """A tensor of its own, as it was; a DTensor on this mesh."""
+        part = self.tensor
+        if self.device != part.device.type:
+            part = part.to(self.device)
+        elif not self.is_own:
+            part = part.clone()
+        if self.division is None:
+            return part
+        if mesh is None:
+            raise ValueError("the committed state has a sharded tensor for which the state has "
+                             "none: make it before the state is restored")
+        import torch
+        from torch.distributed.tensor import DTensor
+        shape, stride, placements = self.division
+        return DTensor.from_local(part, mesh, placements, run_check=False, shape=torch.Size(shape),
+                                  stride=stride)
 
 
-def _merge(live: Any, saved: Any) -> Any:
+def _merge(live: Any, saved: Any, mesh: Any = None) -> Any:
     """The saved value. Tensors that are there and fit are kept, and get the saved values."""
     import torch
     if isinstance(saved, _OnDevice):
-        if (isinstance(live, torch.Tensor) and live.shape == saved.tensor.shape
-                and live.dtype == saved.tensor.dtype and live.device.type == saved.device):
-            if live.data_ptr() != saved.tensor.data_ptr() or live.numel() == 0:
-                live.detach().copy_(saved.tensor)
+        is_divided = type(live).__name__ == "DTensor"
+        part = _part_of(live) if isinstance(live, torch.Tensor) else None
+        if (part is not None and is_divided == (saved.division is not None)
+                and part.shape == saved.tensor.shape and part.dtype == saved.tensor.dtype
+                and part.device.type == saved.device):
+            if part.data_ptr() != saved.tensor.data_ptr() or part.numel() == 0:
+                part.copy_(saved.tensor)
             return live
-        return saved.make()
+        return saved.make(mesh)
     if isinstance(saved, dict):
         old = live if isinstance(live, dict) else {}
-        return _like(saved, {key: _merge(old.get(key), each) for key, each in saved.items()})
+        return _like(saved, {key: _merge(old.get(key), each, mesh) for key, each in saved.items()})
     if type(saved) in (list, tuple):
         olds = live if isinstance(live, (list, tuple)) and len(live) == len(saved) else None
-        return type(saved)([_merge(olds[at] if olds is not None else None, each)
+        return type(saved)([_merge(olds[at] if olds is not None else None, each, mesh)
                             for at, each in enumerate(saved)])
     return saved if isinstance(saved, _PLAIN) else copy.deepcopy(saved)
 
@@ -486,6 +611,23 @@ def _is_plain_optimizer(item: Any) -> bool:
 
 def _has_state_dict(item: Any) -> bool:
     return hasattr(item, "state_dict") and hasattr(item, "load_state_dict")
+
+
+def _prepare_shards(name: str, item: Any) -> None:
+    """Makes the tensors of a module this rank's parts, as they are between two steps.
+
+    Errors: ShardedState if they are flat pieces of many.
+    """
+    fsdp = getattr(sys.modules.get("torch.distributed.fsdp"), "FSDPModule", None)
+    parts = [item, *(_bare(item).modules() if _is_module(item) else ())]
+    for part in parts:
+        kind = type(part).__name__
+        owner = _FLAT.get(kind) or ("DeepSpeed" if kind.startswith("DeepSpeed") else None)
+        if owner is not None:
+            raise ShardedState(f"{name} consists of the flat tensors of {owner} ({kind}), which "
+                               f"only {owner} itself can restore")
+        if fsdp is not None and isinstance(part, fsdp):
+            cast(Any, part).reshard()  # a forward without a backward leaves it whole
 
 
 def _is_sampler(item: Any) -> bool:
@@ -559,7 +701,9 @@ def _write_optimizer(optimizer: Any, saved: Any) -> None:
     for key in [key for key in optimizer.state if key not in state]:
         del optimizer.state[key]
     for key, value in state.items():
-        optimizer.state[key] = _merge(optimizer.state.get(key), value)
+        # The moments of a new optimizer are divided as its parameters are.
+        mesh = getattr(key, "device_mesh", None)
+        optimizer.state[key] = _merge(optimizer.state.get(key), value, mesh)
 
 
 # ---- random states ------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ std::set<std::string> matches_in(const std::string& text, const std::string& exp
 }
 
 struct job : test::elasticrun_stage {
-  /// Runs a script with two ranks.
+  /// Runs a script with two ranks, or as many as the options say.
   test::program_result run(const std::string& python, const words& options,
                            const words& script) const {
     auto set = plain_variables;
@@ -65,10 +65,10 @@ struct job : test::elasticrun_stage {
 };
 
 /// "1:37,0:61": who is killed in each attempt, at which checksum.
-std::string random_kills(std::mt19937& random, int attempts, int most_calls) {
+std::string random_kills(std::mt19937& random, int attempts, int most_calls, int ranks = 2) {
   std::string text;
   for (int attempt = 0; attempt < attempts; ++attempt) {
-    text += fmt::format("{}{}:{}", attempt == 0 ? "" : ",", random() % 2,
+    text += fmt::format("{}{}:{}", attempt == 0 ? "" : ",", random() % static_cast<unsigned>(ranks),
                         1 + random() % static_cast<unsigned>(most_calls));
   }
   return text;
@@ -182,6 +182,37 @@ TEST_CASE("vault: a training of PyTorch that is killed ends as if it was not",
 TEST_CASE("vault: a sharded training of PyTorch that is killed ends as if it was not",
           "[integration][vault]") {
   check_training(test::torch_213_python(), {"sharded", "dcp"});
+}
+
+TEST_CASE("vault: shards of a rank that is replaced are restored, and the others go on",
+          "[integration][vault]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) return;
+  std::mt19937 random = random_source();
+  // In a commit or restore, the next one soon afterwards, and at any moment.
+  const std::string kills = random_kills(random, 1, 150, 3) + "," +
+                            random_kills(random, 1, 60, 3) +
+                            fmt::format(",{}:~{}", random() % 3, 1 + random() % 400);
+  CAPTURE(kills);
+  const job job;
+  const auto result =
+      job.run(python,
+              {"--nproc-per-node", "3", "--max-restarts", "4", "--on-failure", "replace",
+               "--rejoin-timeout", "60", "--vault-limit", "64M"},
+              {"survive_shards.py", "12", kills, job.folder / "saved"});
+  CAPTURE(result.out, result.err);
+  REQUIRE(result.code == 0);
+  CHECK(matches_in(result.out, "(rank \\d pid \\d+ ends equal)").size() == 3);
+  CHECK(has_text(result.err, "replacing it, the others keep their processes"));
+  CHECK_FALSE(has_text(result.err, "all workers of the job restart"));
+  CHECK_FALSE(has_text(result.err, "is still in use"));
+  CHECK_FALSE(has_text(result.err, "elasticrun.survive: "));
+  // Who was not killed, or could not be freed by gloo, has its first process.
+  for (const std::string rank : {"0", "1", "2"}) {
+    const bool was_lost = has_text(result.err, fmt::format("rank {} (local rank", rank));
+    const std::string pids = "rank " + rank + " pid (\\d+) begins";
+    CHECK((matches_in(result.out, pids).size() == 1) == !was_lost);
+  }
 }
 
 }  // namespace vault_test

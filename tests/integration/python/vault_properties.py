@@ -260,6 +260,27 @@ def check_without_agent():
             raise AssertionError("something was read")
 
 
+def check_sharded_state_without_vault():
+    """A line says that it is not kept, and it is trained."""
+    import contextlib
+    import io
+    from elasticrun import survive
+
+    @survive.run
+    def train(state):
+        state.step += 1
+        state.commit()
+        assert state.restore() is False
+
+    state = survive.TorchState(step=0, sharded=True)
+    os.environ["ELASTIC_VAULT"] = ""
+    with contextlib.redirect_stderr(io.StringIO()) as told:
+        train(state)
+    assert state.step == 1 and "torch" not in sys.modules
+    assert told.getvalue().count("\n") == 1
+    assert "TorchState(sharded=True) keeps its commits in the vault" in told.getvalue()
+
+
 def check_tensors():
     import torch
     model = torch.nn.Linear(3, 2).to(torch.bfloat16)
@@ -292,6 +313,69 @@ def check_tensors():
             assert "x is no plain tensor" in str(reason)
         else:
             raise AssertionError("it is taken")
+
+
+def check_sharded_state():
+    """What a TorchState(sharded=True) commits is restored, and nothing else."""
+    import torch
+    from elasticrun import survive
+    slots = []
+    saved, opened = vault.save, vault.open_own
+    vault.save = lambda value, step: slots.append(slot_of(value, step)) is None
+    vault.open_own = lambda: vault._Content(os.dup(slots[-1]))
+
+    def state_of(width=3, dtype=torch.float32, **more):
+        model = torch.nn.Linear(width, 2).to(dtype)
+        optimizer = torch.optim.AdamW(model.parameters())
+        return survive.TorchState(model=model, optimizer=optimizer, step=0, sharded=True, **more)
+
+    def problem_of(call, kind):
+        try:
+            call()
+        except kind as problem:
+            return str(problem)
+        raise AssertionError("it is accepted")
+
+    try:
+        first = state_of()
+        first.model(torch.ones(1, 3)).sum().backward()
+        first.optimizer.step()
+        first.step = 5
+        first.commit()
+        expected = torch.rand(1)
+        other = state_of()
+        place = other.model.weight.data_ptr()
+        assert other.restore() and other.step == 5 and other.commits == 1
+        assert torch.equal(torch.rand(1), expected), "the random state is the same"
+        assert other.model.weight.data_ptr() == place
+        assert torch.equal(other.model.weight, first.model.weight)
+        assert torch.equal(other.optimizer.state[other.model.bias]["exp_avg_sq"],
+                           first.optimizer.state[first.model.bias]["exp_avg_sq"])
+        assert vault._Content(os.dup(slots[-1])).header.step == 5
+        for unfit, words in [
+                (state_of(4), "model.tensors.weight is [2, 4] of torch.float32, but in memory "
+                              "[2, 3] of torch.float32"),
+                (state_of(dtype=torch.float64), "is [2, 3] of torch.float64, but in memory")]:
+            before = unfit.model.bias.clone()
+            assert words in problem_of(unfit.restore, ValueError), words
+            assert torch.equal(unfit.model.bias, before) and unfit.step == 0
+        os.pwrite(slots[-1], b"damage", 4096 + 3000)
+        assert "another checksum" in problem_of(other.restore, vault.VaultError)
+        slots.append(slot_of({"w": torch.ones(2)}))
+        assert "is not one of a TorchState" in problem_of(other.restore, ValueError)
+
+        flat = type("FullyShardedDataParallel", (torch.nn.Module,), {})()
+        partition = type("DeepSpeedZeroOptimizer", (), {"state_dict": dict,
+                                                        "load_state_dict": dict})()
+        parameter = torch.ones(2).as_subclass(type("FlatParameter", (torch.Tensor,), {}))
+        for item, words in [
+                (torch.nn.Sequential(flat), "item consists of the flat tensors of FSDP1"),
+                (partition, "item consists of the flat tensors of DeepSpeed"),
+                (parameter, "item is sharded (FlatParameter)")]:
+            refused = state_of(item=item)
+            assert words in problem_of(refused.commit, survive.ShardedState), words
+    finally:
+        vault.save, vault.open_own = saved, opened
 
 
 def check_storage():
@@ -380,6 +464,7 @@ def dumped(value):
 if sys.argv[1:] == ["torch"]:
     check_tensors()
     check_sums()
+    check_sharded_state()
 elif sys.argv[1:] == ["dcp"]:
     check_async_save()
     check_storage()
@@ -392,4 +477,5 @@ else:
     check_growth()
     check_damages()
     check_without_agent()
+    check_sharded_state_without_vault()
 print("passed")

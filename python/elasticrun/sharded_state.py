@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""The commits of a sharded `survive.TorchState`, which lie in the vault (docs/survive.md).
+
+A commit is the pickled tree of the state, and the tensors of this rank in the order of its slots.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from typing import Any, List, Optional, Tuple
+
+from elasticrun import vault
+from elasticrun.torch_state import TorchState, _Copy, _name_of, _Slot, _slots
+
+__all__: List[str] = []
+
+
+def commit(live: _Copy, number: int, step: int) -> bool:
+    """Result: whether the vault keeps it."""
+    content = bytearray(pickle.dumps((number, live.tree)))
+    return vault.save({"state": content, "tensors": list(live.tensors.values())}, step)
+
+
+def restore(state: TorchState) -> bool:
+    """Brings the state to the newest commit that all ranks have. `TorchState.restore` says more."""
+    start = time.monotonic()
+    content = vault.open_own()
+    if content is None:
+        return False
+    try:
+        saved = _read(content, state)
+    except vault.VaultError as problem:
+        vault.report_damage(problem)
+        raise
+    finally:
+        content.close()
+    number, copied = saved
+    state._write(copied, is_own=True)
+    state._commits = number
+    vault.report_restored(time.monotonic() - start)
+    return True
+
+
+def _read(content: Any, state: TorchState) -> Tuple[int, _Copy]:
+    """The number of the commit, and what it holds, in the tensors of the state where these fit."""
+    head, *buffers = content.manifest.buffers
+    if [key for key, _ in content.manifest.tree.get("d", [])] != ["state", "tensors"]:
+        raise ValueError("the commit in memory is not one of a TorchState(sharded=True)")
+    pickled = bytearray(head.bytes)
+    content.read(head, memoryview(pickled))
+    number, tree = pickle.loads(pickled)
+    slots = list(_slots(tree))
+    live = state._read()
+    _compare(slots, {slot.path: slot for slot in _slots(live.tree)})
+    tensors = {slot.path: _fill(content, buffer, slot, live.tensors.get(slot.path))
+               for slot, buffer in zip(slots, buffers)}
+    return number, _Copy(tree, tensors)
+
+
+def _compare(saved: List[_Slot], live: Any) -> None:
+    """Errors: ValueError if the state has another tensor in the place of a saved one."""
+    for slot in saved:
+        mine: Optional[_Slot] = live.get(slot.path)
+        if mine is not None and mine[1:3] + mine[4:] != slot[1:3] + slot[4:]:
+            raise ValueError(f"{_name_of(slot.path)} is {_text(mine)}, but in memory "
+                             f"{_text(slot)}")
+
+
+def _text(slot: _Slot) -> str:
+    text = f"{list(slot.shape)} of {slot.dtype}"
+    if slot.division is None:
+        return text
+    return f"{text}, a part of {list(slot.division.shape)} by {slot.division.placements}"
+
+
+def _fill(content: Any, buffer: Any, slot: _Slot, live: Any) -> Any:
+    """The saved tensor: the state's own one if it is on the CPU."""
+    import torch
+    is_live = live is not None and live.device.type == slot.device and vault.is_direct(live)
+    tensor = live if is_live else torch.empty(slot.shape, dtype=slot.dtype)
+    if buffer.bytes != tensor.numel() * tensor.element_size():
+        raise ValueError(f"{_name_of(slot.path)} has {buffer.bytes} bytes in memory")
+    content.read(buffer, vault.memory_of(tensor))
+    return tensor
