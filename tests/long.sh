@@ -60,8 +60,12 @@ tests/long/survive_kills.py build/dev/elasticrun /usr/bin/python3 --kills 900
 tests/long/survive_kills.py build/dev/elasticrun build/torch-2.13/bin/python --kills 100 --each 20
 
 say "Workers that are killed while they commit into the vault"
-for_minutes build/dev/tests/integration_tests "vault: workers that die*"
+tests/long/vault_kills.py build/dev/elasticrun /usr/bin/python3 --kills 1000 --agents 50
 for_minutes build/dev/tests/integration_tests "vault: a sharded*"
+for_minutes build/dev/tests/integration_tests "vault: shards*"
+
+say "Ranks of two-dimensional meshes that are killed and replaced"
+tests/long/shard_kills.py build/dev/elasticrun build/torch-2.13/bin/python --rounds 5
 
 say "Processes of JAX that meet, with JAX in build/jax"
 if ! build/jax/bin/python -c 'import jax' 2>/dev/null; then

@@ -9,18 +9,63 @@ from __future__ import annotations
 
 import pickle
 import time
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from elasticrun import vault
 from elasticrun.torch_state import TorchState, _Copy, _name_of, _Slot, _slots
 
 __all__: List[str] = []
 
+# In the place of a key, of an item that is no dict.
+_WHOLE = "elasticrun.sharded_state.whole"
 
-def commit(live: _Copy, number: int, step: int) -> bool:
-    """Result: whether the vault keeps it."""
-    content = bytearray(pickle.dumps((number, live.tree)))
-    return vault.save({"state": content, "tensors": list(live.tensors.values())}, step)
+
+# The pickled parts of a tree, and what each part was, by its place.
+_Packed = Dict[Tuple[str, Any, Any], Tuple[Any, bytes]]
+
+
+def commit(live: _Copy, number: int, step: int, last: _Packed) -> _Packed:
+    """Commits into the vault. `last` is the result of the last commit, of which parts that are
+    still the same are used again: to pickle thousands of slots takes as long as to copy their
+    tensors."""
+    packed: _Packed = {}
+    for place, part in _parts(live.tree):
+        known = last.get(place)
+        if known is None or not _are_equal(known[0], part):
+            known = (part, pickle.dumps(part))
+        packed[place] = known
+    content = pickle.dumps((number, [(place, content) for place, (_, content) in packed.items()]))
+    vault.save({"state": bytearray(content), "tensors": list(live.tensors.values())}, step)
+    return packed
+
+
+def _parts(tree: Any) -> Iterator[Tuple[Tuple[str, Any, Any], Any]]:
+    """The parts of a state's tree, with their places: the values of dicts such as an optimizer's
+    are parts of their own."""
+    for kind, items in tree.items():
+        for name, item in items.items():
+            if type(item) is dict and item:
+                yield from (((kind, name, key), part) for key, part in item.items())
+            else:
+                yield (kind, name, _WHOLE), item
+
+
+def _tree_of(parts: Any) -> Any:
+    tree: Any = {"items": {}, "random": {}}
+    for (kind, name, key), content in parts:
+        part = pickle.loads(content)
+        if key == _WHOLE:
+            tree[kind][name] = part
+        else:
+            tree[kind].setdefault(name, {})[key] = part
+    return tree
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except Exception:  # arrays and the like, which compare their elements
+        return False
 
 
 def restore(state: TorchState) -> bool:
@@ -50,7 +95,8 @@ def _read(content: Any, state: TorchState) -> Tuple[int, _Copy]:
         raise ValueError("the commit in memory is not one of a TorchState(sharded=True)")
     pickled = bytearray(head.bytes)
     content.read(head, memoryview(pickled))
-    number, tree = pickle.loads(pickled)
+    number, parts = pickle.loads(pickled)
+    tree = _tree_of(parts)
     slots = list(_slots(tree))
     live = state._read()
     _compare(slots, {slot.path: slot for slot in _slots(live.tree)})

@@ -85,6 +85,12 @@ class TorchState:
     Errors: TypeError for a module that is wrapped in DDP.
     """
 
+    _tree: Any
+    _buffers: Dict[_Path, Any]
+    _packed: Any
+    _commits: int
+    _copied: int
+
     def __init__(self, *, sharded: bool = False, **named: Any) -> None:
         for name, item in named.items():
             if type(item).__name__ == "DistributedDataParallel":
@@ -96,6 +102,7 @@ class TorchState:
         self.__dict__["_commits"] = 0
         self.__dict__["_copied"] = 0  # the commit that the buffers hold
         self.__dict__["_is_sharded"] = sharded
+        self.__dict__["_packed"] = {}  # of a sharded state: what the last commit has pickled
         self.__dict__["_is_kept"] = True
         self.__dict__["_is_spoilt"] = False  # a transfer has begun to overwrite it
         self.__dict__["_before_commit"] = None
@@ -184,10 +191,11 @@ class TorchState:
             return
         from elasticrun import sharded_state
         live = self._read()
-        self._refuse_shards_outside(live)
+        if not self._copied:  # for the first time in this epoch
+            self._refuse_shards_outside(live)
         self._validate({tensor.device for tensor in live.tensors.values() if tensor.is_cuda})
-        sharded_state.commit(live, number, self._step)
-        self._commits = number
+        self._packed = sharded_state.commit(live, number, self._step, self._packed)
+        self._commits = self._copied = number
 
     def _begin_epoch(self) -> None:
         """Of a sharded state: keeps the items with which the script begins. They do not belong to
@@ -201,7 +209,7 @@ class TorchState:
         destroyed. The others are again as at the beginning."""
         if self._is_sharded and self._tree is not None:
             self._write(_Copy(self._tree, self._buffers))
-            self._commits = 0
+            self._commits = self._copied = 0
 
     def _refuse_shards_outside(self, live: _Copy) -> None:
         outside = {} if self._tree is None else self._tree["items"]
@@ -441,14 +449,14 @@ def _take_tensors(tree: Any, path: _Path, tensors: Dict[_Path, Any],
                   takes_shards: bool = False) -> Any:
     """A copy of the tree with a slot in the place of each tensor, which goes to `tensors`; of a
     DTensor, this rank's part, if they are taken."""
-    import torch
-    if isinstance(tree, _PLAIN):
-        return tree
-    if isinstance(tree, torch.Tensor):
-        division = _division_of(tree, path, takes_shards)
-        tensor = _part_of(tree)
+    if isinstance(tree, sys.modules["torch"].Tensor):
+        is_sharded = type(tree).__name__ in _SHARDED
+        division = _division_of(tree, path, takes_shards) if is_sharded else None
+        tensor = _part_of(tree) if is_sharded else tree.detach()
         tensors[path] = tensor
         return _Slot(path, tuple(tensor.shape), tensor.dtype, tensor.device.type, division)
+    if isinstance(tree, _PLAIN):
+        return tree
     if isinstance(tree, dict):
         copied = {key: _take_tensors(each, path + (key,), tensors, takes_shards)
                   for key, each in tree.items()}
@@ -463,10 +471,8 @@ def _name_of(path: _Path) -> str:
     return ".".join(str(part) for part in path[1:])
 
 
-def _division_of(tensor: Any, path: _Path, takes_shards: bool) -> Optional[_Division]:
+def _division_of(tensor: Any, path: _Path, takes_shards: bool) -> _Division:
     kind = type(tensor).__name__
-    if kind not in _SHARDED:
-        return None
     if not takes_shards or kind != "DTensor":
         raise ShardedState(f"{_name_of(path)} is sharded ({kind})")
     return _Division(tuple(tensor.shape), tuple(tensor.stride()), tuple(tensor.placements))

@@ -282,7 +282,8 @@ def _take(value: Any, name: str, buffers: List[_Buffer], last: Sequence[_Buffer]
     if type(value) in _PLAIN:
         is_number = isinstance(value, float) and not math.isfinite(value)
         return {"f": repr(value)} if is_number else {"v": value}
-    if _is_tensor(value):
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
         place = len(buffers)
         buffers.append(_tensor_buffer(value, name, last[place] if place < len(last) else None))
         return {"b": place}
@@ -298,7 +299,7 @@ def _take(value: Any, name: str, buffers: List[_Buffer], last: Sequence[_Buffer]
 
 
 def _tensor_buffer(value: Any, name: str, last: Optional[_Buffer]) -> _Buffer:
-    is_shard = _is_shard(value)
+    is_shard = type(value).__name__ == "DTensor"
     tensor = value.to_local().detach() if is_shard else value.detach()
     if tensor.layout is not _torch().strided or tensor.is_quantized or tensor.is_meta:
         raise _Refused(f"{name} is no plain tensor ({tensor.layout}, {tensor.dtype}, "
@@ -495,6 +496,8 @@ class _Vault:
         """The bytes to reserve for the manifest, whose checksums are not known yet. More than it
         needs, and the same as for the last one if that is enough: a slot that becomes too small is
         allocated anew."""
+        if self._room > 0 and manifest.buffers == self._last and manifest.tree == self._tree[0]:
+            return self._room
         size = len(self._pack(manifest)) + _CHECK_CHARACTERS * len(manifest.buffers)
         if size > self._room:
             self._room = size + size // 16 + _PAGE_BYTES

@@ -122,6 +122,18 @@ TEST_CASE("vault: workers that die in a commit continue from the last whole one"
   CHECK(has_text(explained, " from memory, of step "));
 }
 
+TEST_CASE("vault: fifty kills in commits and restores change nothing, and an agent leaves nothing",
+          "[integration][vault]") {
+  const unsigned seed = random_source()();
+  const auto result = test::run_program({"/usr/bin/python3",
+                                         ELASTIC_SOURCE_DIR "/tests/long/vault_kills.py",
+                                         ELASTIC_ELASTICRUN, "/usr/bin/python3", "--kills", "50",
+                                         "--agents", "2", "--seed", std::to_string(seed)});
+  CAPTURE(seed, result.out, result.err);
+  CHECK(result.code == 0);
+  CHECK(result.out == "50 kills of workers and 2 of agents\n");
+}
+
 TEST_CASE("vault: a generation that its workers cannot use is given up", "[integration][vault]") {
   const job stage;
   // Every attempt dies before it commits once, and the state is that of the first one.
