@@ -45,6 +45,7 @@ class Buffer:
     """A state of one buffer, and a place for its copy."""
 
     def __init__(self, arguments):
+        import numpy  # noqa: F401  # as scripts with large buffers have: it makes the checksums
         self.checksum = not arguments.no_checksum
         pattern = bytes(range(256)) * 4096
         self.bytes = bytearray(pattern * arguments.mebibytes)

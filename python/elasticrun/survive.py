@@ -439,14 +439,14 @@ def _say(text: str) -> None:
 
 def _begin(state: Optional[TorchState]) -> None:
     _end_standby()
+    # Else a commit may wait for the agent, which waits for this process to leave the epoch.
+    _epochs.add_callback(lambda _: vault.interrupt())
     if state is not None and state._is_sharded:
         if not vault.is_here():
             _say("a failure restarts all: TorchState(sharded=True) keeps its commits in the vault, "
                  "and this process has none; use elasticrun --vault-limit")
             state._is_kept = False
             return
-        # Else it would wait for the agent, which waits for it to leave the epoch.
-        _epochs.add_callback(lambda _: vault.interrupt())
     elif state is not None:
         try:
             state._read()

@@ -72,7 +72,8 @@ def check_wheel(wheel):
     for path in licenses:
         assert f"{info}/licenses/{path.relative_to(ROOT).as_posix()}" in names, path
     assert {"elasticrun/py.typed", "elasticrun/worker.py", "elasticrun/survive.py",
-            "elasticrun/torch_state.py", "elasticrun/group_sockets.py"} <= set(names), names
+            "elasticrun/torch_state.py", "elasticrun/sharded_state.py",
+            "elasticrun/group_sockets.py"} <= set(names), names
 
 
 def check_program(environment):

@@ -11,8 +11,10 @@ import json
 import mmap
 import os
 import random
+import socket
 import struct
 import sys
+import threading
 import zlib
 
 from elasticrun import vault
@@ -260,6 +262,46 @@ def check_without_agent():
             raise AssertionError("something was read")
 
 
+def check_epochs():
+    """What waits for the agent ends with the epoch, and nothing more is asked in it."""
+    address = f"elastic-vault-test-{os.getpid()}"
+    worker = vault._Vault("@" + address)
+    results = []
+
+    def ask():
+        try:
+            results.append(worker.ask({"kind": "find"}))
+        except OSError as problem:
+            results.append(type(problem))
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as agent:
+        agent.bind("\0" + address)
+        agent.listen()
+        for epoch in ("3", "4"):
+            os.environ["ELASTIC_EPOCH"] = epoch
+            asking = threading.Thread(target=ask)
+            asking.start()
+            peer, _ = agent.accept()
+            assert peer.recv(100) == b'{"kind": "find"}'
+            if epoch == "3":
+                worker.interrupt()
+            else:
+                peer.send(b'{"kind": "nothing"}')
+            asking.join()
+            peer.close()
+            ask()
+            ask()
+        agent.setblocking(False)
+        try:
+            agent.accept()
+            raise AssertionError("it has connected again in an epoch")
+        except BlockingIOError:
+            pass
+    del os.environ["ELASTIC_EPOCH"]
+    lost = ConnectionResetError
+    assert results == [lost, lost, lost, ({"kind": "nothing"}, -1), lost, lost], results
+
+
 def check_sharded_state_without_vault():
     """A line says that it is not kept, and it is trained."""
     import contextlib
@@ -477,5 +519,6 @@ else:
     check_growth()
     check_damages()
     check_without_agent()
+    check_epochs()
     check_sharded_state_without_vault()
 print("passed")
