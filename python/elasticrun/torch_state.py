@@ -103,6 +103,7 @@ class TorchState:
         self.__dict__["_copied"] = 0  # the commit that the buffers hold
         self.__dict__["_is_sharded"] = sharded
         self.__dict__["_packed"] = {}  # of a sharded state: what the last commit has pickled
+        self.__dict__["_is_restored"] = False  # a sharded state in this epoch, or it need not be
         self.__dict__["_is_kept"] = True
         self.__dict__["_is_spoilt"] = False  # a transfer has begun to overwrite it
         self.__dict__["_before_commit"] = None
@@ -139,7 +140,8 @@ class TorchState:
         failed since the last commit: let them pass. The last commit then stays as it is.
         `ShardedState` if a tensor is sharded and the state is used without `survive.run`; of a
         sharded state, if it consists of FSDP1's or DeepSpeed's flat tensors, or if a sharded item
-        was not assigned in the function under `survive.run`.
+        was not assigned in the function under `survive.run`; ValueError if `restore` was not called
+        there.
         """
         if self._before_commit is not None:
             self._before_commit()
@@ -169,6 +171,7 @@ class TorchState:
         """
         if self._is_sharded:
             from elasticrun import sharded_state
+            self._is_restored = True
             return sharded_state.restore(self)
         if not self._copied:
             return False
@@ -190,6 +193,9 @@ class TorchState:
             self._copy_state(number)
             return
         from elasticrun import sharded_state
+        if not self._is_restored:
+            raise ValueError("TorchState(sharded=True) has to restore() before its first commit in "
+                             "the function under survive.run: it may be older than other ranks'")
         live = self._read()
         if not self._copied:  # for the first time in this epoch
             self._refuse_shards_outside(live)
@@ -210,6 +216,7 @@ class TorchState:
         if self._is_sharded and self._tree is not None:
             self._write(_Copy(self._tree, self._buffers))
             self._commits = self._copied = 0
+            self._is_restored = False
 
     def _refuse_shards_outside(self, live: _Copy) -> None:
         outside = {} if self._tree is None else self._tree["items"]

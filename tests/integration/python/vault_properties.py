@@ -364,7 +364,7 @@ def check_sharded_state():
     slots = []
     saved, opened = vault.save, vault.open_own
     vault.save = lambda value, step: slots.append(slot_of(value, step)) is None
-    vault.open_own = lambda: vault._Content(os.dup(slots[-1]))
+    vault.open_own = lambda: vault._Content(os.dup(slots[-1])) if slots else None
 
     def state_of(width=3, dtype=torch.float32, **more):
         model = torch.nn.Linear(width, 2).to(dtype)
@@ -383,6 +383,8 @@ def check_sharded_state():
         first.model(torch.ones(1, 3)).sum().backward()
         first.optimizer.step()
         first.step = 5
+        assert "has to restore() before" in problem_of(first.commit, ValueError)
+        assert first.restore() is False
         first.commit()
         expected = torch.rand(1)
         other = state_of()
@@ -415,6 +417,7 @@ def check_sharded_state():
                 (partition, "item consists of the flat tensors of DeepSpeed"),
                 (parameter, "item is sharded (FlatParameter)")]:
             refused = state_of(item=item)
+            refused._is_restored = True
             assert words in problem_of(refused.commit, survive.ShardedState), words
     finally:
         vault.save, vault.open_own = saved, opened
