@@ -21,6 +21,12 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
+if "--worker" in sys.argv:  # here, where a standby finds it
+    import torch
+    import torch.distributed as dist
+    from elasticrun import survive
+    from torch.distributed.fsdp import fully_shard
+
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -35,11 +41,9 @@ def parse_arguments():
 
 
 def work(arguments):
-    import torch
-    import torch.distributed as dist
-    from elasticrun import survive
-    from torch.distributed.fsdp import fully_shard
     torch.set_num_threads(1)
+    torch.optim.AdamW([torch.zeros(1, requires_grad=True)])  # the first one imports much
+    survive.prepare()
     layers = 16
 
     @survive.run
