@@ -4,8 +4,8 @@
 """How much later a job goes on after a replacement whose ranks restore from the vault.
 
 Jobs of FSDP2 with AdamW, in turns one that commits and one that does not. A rank of each is killed
-and replaced. Of each job: the time from the kill until all ranks can do the next step, and the time
-that the slowest rank takes to restore.
+and replaced. Of each job: the time from the kill until all ranks can do the next step, the time
+that the slowest rank takes to restore, and the CPU time that all take for it.
 """
 
 import argparse
@@ -57,13 +57,13 @@ def work(arguments):
         fully_shard(model, mesh=mesh)
         state.model = model.to_empty(device="cpu")
         state.optimizer = torch.optim.AdamW(model.parameters())
-        start = time.monotonic()
+        start, start_cpu = time.monotonic(), time.process_time()
         is_restored = state.restore()
-        restored = time.monotonic()
+        seconds, cpu = time.monotonic() - start, time.process_time() - start_cpu
         dist.barrier()
         if survive.epoch() > 0:
             assert is_restored == (arguments.worker == "committed")
-            print(f"ready {time.monotonic()} restore {restored - start};", flush=True)
+            print(f"ready {time.monotonic():.3f} restore {seconds:.3f} cpu {cpu:.3f};", flush=True)
             return
         for parameter in model.parameters():
             parameter.to_local().detach().normal_()
@@ -82,7 +82,7 @@ def work(arguments):
 
 
 def measure(arguments, kind):
-    """Seconds until the next step, and of the restore."""
+    """Seconds until the next step, those of the slowest restore, and the CPU time of all."""
     limit = arguments.ranks * (2 * arguments.mebibytes + 16)
     with tempfile.TemporaryDirectory() as folder:
         command = [arguments.elasticrun, "--nproc-per-node", arguments.ranks, "--max-restarts", 1,
@@ -94,10 +94,10 @@ def measure(arguments, kind):
         text = subprocess.run(list(map(str, command)), env=environment, check=True,
                               stdout=subprocess.PIPE, text=True).stdout
     killed = float(re.search(r"killed ([\d.]+)", text)[1])
-    ready = [tuple(map(float, each)) for each in re.findall(r"ready ([\d.]+) restore ([\d.e-]+);",
-                                                            text)]
-    assert len(ready) == arguments.ranks, text
-    return max(time for time, _ in ready) - killed, max(restore for _, restore in ready)
+    found = re.findall(r"ready ([\d.]+) restore ([\d.]+) cpu ([\d.]+);", text)
+    assert len(found) == arguments.ranks, text
+    ready, restore, cpu = zip(*(map(float, each) for each in found))
+    return max(ready) - killed, max(restore), sum(cpu)
 
 
 def main():
@@ -106,11 +106,11 @@ def main():
         return work(arguments)
     differences = []
     for _ in range(arguments.pairs):
-        committed, restore = measure(arguments, "committed")
-        empty, _ = measure(arguments, "empty")
+        committed, restore, cpu = measure(arguments, "committed")
+        empty, _, _ = measure(arguments, "empty")
         differences.append(committed - empty)
-        print(f"next step after {committed:.2f} s, of which restore {restore:.2f} s; with an empty "
-              f"vault after {empty:.2f} s", flush=True)
+        print(f"next step after {committed:.2f} s, of which restore {restore:.2f} s ({cpu:.2f} s of "
+              f"CPU time of all ranks); with an empty vault after {empty:.2f} s", flush=True)
     print(f"median of the differences: {statistics.median(differences):+.2f} s")
 
 

@@ -12,7 +12,8 @@ import time
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from elasticrun import vault
-from elasticrun.torch_state import TorchState, _Copy, _name_of, _Slot, _slots
+from elasticrun.torch_state import (
+    TorchState, _advise_large_pages, _Copy, _name_of, _Slot, _slots)
 
 __all__: List[str] = []
 
@@ -128,5 +129,7 @@ def _fill(content: Any, buffer: Any, slot: _Slot, live: Any) -> Any:
     tensor = live if is_live else torch.empty(slot.shape, dtype=slot.dtype)
     if buffer.bytes != tensor.numel() * tensor.element_size():
         raise ValueError(f"{_name_of(slot.path)} has {buffer.bytes} bytes in memory")
+    if not is_live:
+        _advise_large_pages(tensor.data_ptr(), buffer.bytes)
     content.read(buffer, vault.memory_of(tensor))
     return tensor
