@@ -109,8 +109,8 @@ def main():
         committed, restore, cpu = measure(arguments, "committed")
         empty, _, _ = measure(arguments, "empty")
         differences.append(committed - empty)
-        print(f"next step after {committed:.2f} s, of which restore {restore:.2f} s ({cpu:.2f} s of "
-              f"CPU time of all ranks); with an empty vault after {empty:.2f} s", flush=True)
+        print(f"next step after {committed:.2f} s, of which restore {restore:.2f} s ({cpu:.2f} s "
+              f"of CPU time of all); with an empty vault after {empty:.2f} s", flush=True)
     print(f"median of the differences: {statistics.median(differences):+.2f} s")
 
 
