@@ -42,7 +42,8 @@ def train(arguments, kind, choose):
         job = subprocess.run([str(word) for word in words], env=environment, text=True,
                              timeout=PATIENCE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     text = job.stdout
-    lost = set(re.findall(r"rank (\d) \(local rank \d, pid \d+\) ended by", text))
+    lost = set(re.findall(r"rank (\d) \(local rank \d, pid \d+\) ended", text))
+    lost |= set(re.findall(r"rank (\d): a message was under way", text))  # gloo cannot free it
     first = dict(reversed(re.findall(r"rank (\d) pid (\d+) begins", text)))
     last = dict(re.findall(r"rank (\d) pid (\d+) ends equal", text))
     kept = {rank for rank in last if last[rank] == first[rank]}
