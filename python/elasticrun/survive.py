@@ -68,6 +68,7 @@ class _Epochs:
         self._first: Optional[int] = None  # the one for which this process was started
         self.has_survived = False
         self.state: Optional[TorchState] = None
+        self.total_steps: Optional[int] = None  # of the training, if it is known
         self.store: Any = None           # of the process group of this epoch
         self.do_all_survive = False      # every rank of this epoch can begin again from its state
         self.sockets = GroupSockets()
@@ -135,8 +136,8 @@ class _Epochs:
         heartbeat: a script that sends none must not count as hung between two commits."""
         if self.state is None or worker.has_progress:
             return
-        self._channel._send({"kind": "progress", "automatic": True, "step": self.state._step},
-                            can_be_lost=True)
+        self._channel._send({"kind": "progress", "automatic": True, "total": self.total_steps,
+                             "step": self.state._step}, can_be_lost=True)
 
     @property
     def holds_group(self) -> bool:
@@ -253,27 +254,7 @@ def run(train: _Function) -> _Function:
     def survive(*arguments: Any, **named: Any) -> Any:
         state = next((each for each in [*arguments, *named.values()]
                       if isinstance(each, TorchState)), None)
-        _begin(state)
-        while True:
-            try:
-                result = train(*arguments, **named)
-                break
-            except SystemExit as end:
-                if not end.code:
-                    finished()
-                raise
-            except Exception as error:
-                if not is_change(error):
-                    raise
-            if state is not None and state._is_sharded:
-                state._end_epoch()
-                gc.collect()  # sharded modules are in cycles: their memory is needed again
-            _drop_groups()  # here, where the frames of `train` are gone
-            ready()
-            if state is not None and not state._is_sharded:
-                state.restore()  # while the agent starts the newcomer
-            next_epoch()
-        finished()
+        result = _repeat(functools.partial(train, *arguments, **named), state)
         if _epochs.holds_group:
             _destroy_groups(is_last=True)
         return result
@@ -424,6 +405,32 @@ def finished() -> None:
 
 
 # ---- parts -------------------------------------------------------------------------------------
+
+
+def _repeat(train: Callable[[], Any], state: Optional[TorchState]) -> Any:
+    """Calls `train` until it returns. The process groups of its last epoch are left as they are."""
+    _begin(state)
+    while True:
+        try:
+            result = train()
+            break
+        except SystemExit as end:
+            if not end.code:
+                finished()
+            raise
+        except Exception as error:
+            if not is_change(error):
+                raise
+        if state is not None and state._is_sharded:
+            state._end_epoch()
+            gc.collect()  # sharded modules are in cycles: their memory is needed again
+        _drop_groups()  # here, where the frames of `train` are gone
+        ready()
+        if state is not None and not state._is_sharded:
+            state.restore()  # while the agent starts the newcomer
+        next_epoch()
+    finished()
+    return result
 
 
 def _end_standby() -> None:

@@ -15,7 +15,8 @@ import os
 import pickle
 import random
 import sys
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, cast
+from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple,
+                    cast)
 
 __all__ = ["ShardedState", "TorchState"]
 
@@ -278,6 +279,13 @@ class TorchState:
         for name in self._items.keys() - whole["items"].keys():
             del self._items[name]
         _write_random(whole["random"])
+
+    def _committed_random(self) -> Dict[str, Any]:
+        """The random states of the last commit; those of now if there is none."""
+        if not self._copied:
+            return _read_random()
+        random_states = _put_tensors(self._tree["random"], self._buffers)
+        return cast(Dict[str, Any], _merge(None, random_states))
 
     # ---- between ranks -----------------------------------------------------------------------
 
