@@ -1,0 +1,322 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""Training loops of Accelerate that keep their process when another rank is replaced
+(docs/frameworks.md).
+
+    from elasticrun.accelerate import Accelerator, run
+
+    @run                                       # called again when the world changes
+    def train(model, optimizer, scheduler, loader):
+        accelerator = Accelerator()
+        model, optimizer, scheduler, loader = accelerator.prepare(
+            model, optimizer, scheduler, loader)
+        for epoch in accelerator.epochs(3):    # those that are left
+            for batch in loader:               # and the batches that are left
+                ...
+
+It needs `elasticrun --on-failure replace`. Otherwise `train` is called once, and `Accelerator` is
+that of Accelerate. Needs Accelerate 1.15 or later.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, TypeVar, Union, cast
+
+import accelerate  # type: ignore
+import torch
+from accelerate import skip_first_batches
+from accelerate.data_loader import DataLoaderAdapter, get_sampler  # type: ignore
+
+from elasticrun import _framework, survive, torch_state
+
+__all__ = ["Accelerator", "run"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class _Place:
+    """How far the training is in its data: an item of the state.
+
+    `trained` has an entry for each pass through a loader in this epoch in which an optimizer has
+    stepped: how many batches, and how the pass began.
+    """
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        self.trained: Dict[str, Dict[str, Any]] = {}
+        self.generators: Dict[str, Any] = {}  # of the loaders, when this epoch began
+        self.scaler: Optional[Dict[str, Any]] = None
+
+    def state_dict(self) -> Dict[str, Any]:
+        return dict(vars(self))
+
+    def load_state_dict(self, saved: Dict[str, Any]) -> None:
+        vars(self).update(saved)
+
+
+class _Job:
+    """The training that `run` repeats: one at a time in a process."""
+
+    def __init__(self, items: Dict[str, Any]) -> None:
+        self.kept = list(items.values())
+        self._reset = _framework.Modules(self.modules).reset
+        self.place = _Place()
+        self.versions = _framework.Versions("accelerate")
+        self.preemption = _framework.Preemption()
+        self.state = survive.TorchState(**items, place=self.place, versions=self.versions, step=0)
+        self.loaders: List[_Loader] = []
+        self.samplers: List[Any] = []     # that Accelerate has given a generator
+        self.random: Dict[str, Any] = {}  # as of the commit from which this attempt began
+        self.is_resuming = False          # nothing was committed in this attempt
+        self.steps = 0                    # of optimizers
+        self.committed_steps = 0
+        for each in self.kept:
+            if isinstance(each, torch.optim.Optimizer):
+                each.register_step_post_hook(self._count)
+
+    @property
+    def modules(self) -> List[torch.nn.Module]:
+        return [each for each in self.kept if isinstance(each, torch.nn.Module)]
+
+    def begin(self) -> None:
+        self.random = self.state._committed_random()
+        self.is_resuming = self.state.commits > 1  # the first one is how the script begins
+        self.committed_steps = self.steps
+        self._reset()
+
+    def forget(self) -> None:
+        """Undoes what Accelerate has done to this process, some of which holds the group."""
+        self.loaders.clear()
+        while self.samplers:
+            self.samplers.pop().generator = None
+        _framework.reset_accelerate(self.modules)
+
+    def _count(self, *_: Any) -> None:
+        self.steps += 1
+
+
+_job: Optional[_Job] = None
+
+
+def run(train: _Function) -> _Function:
+    """Decorates the training function, which begins with `Accelerator()`. It is called again, in
+    the same process, when a rank was replaced or the number of ranks has changed. Its arguments
+    that have a state (models, optimizers, schedulers, whatever has `state_dict` and
+    `load_state_dict`, but for data loaders) are then as after the last commit, and newcomers get
+    them.
+
+    The state is committed when the loop asks for the next batch after a step of an optimizer.
+    Gradients that were accumulated since are not kept: their batches come again.
+
+    When `train` has returned, its process group is destroyed. Errors: those of `train` and of
+    `survive.run`.
+    """
+    @functools.wraps(train)
+    def begin(*arguments: Any, **named: Any) -> Any:
+        global _job
+        if not _framework.is_replacing():
+            return train(*arguments, **named)
+        numbered = {f"argument {at}": each for at, each in enumerate(arguments)}
+        job = _Job({name: each for name, each in {**numbered, **named}.items()
+                    if _has_state(each)})
+
+        @survive.run
+        def attempt(_: survive.TorchState) -> Any:
+            try:
+                return train(*arguments, **named)
+            finally:
+                job.forget()
+
+        _job = job
+        try:
+            return attempt(job.state)
+        finally:
+            _job = None
+
+    return cast(_Function, begin)
+
+
+def _has_state(item: Any) -> bool:
+    return (hasattr(item, "state_dict") and hasattr(item, "load_state_dict")
+            and not isinstance(item, torch.utils.data.DataLoader))
+
+
+class Accelerator(accelerate.Accelerator):  # type: ignore[misc]
+    """Accelerate's own, which in a function under `run` belongs to one epoch of the job: make it
+    there, first, and only one. Its parameters are those of `accelerate.Accelerator`.
+
+    The agent's requests for a checkpoint (`--preempt-grace`) are answered by `save_state()`, after
+    the same step on all ranks, if a `ProjectConfiguration` with `automatic_checkpoint_naming` says
+    where to save.
+
+    Errors: ValueError if this rank has another release of PyTorch or Accelerate than the ranks that
+    it joins; NotImplementedError for DeepSpeed, FSDP and Megatron-LM, whose states are sharded.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self._job = _job
+        if self._job is None:
+            super().__init__(*arguments, **named)
+            return
+        with _framework.group_of_survivors(self._job.modules):
+            super().__init__(*arguments, **named)
+        self._job.versions.check()
+        kind = self.distributed_type.name
+        if kind in ("DEEPSPEED", "FSDP", "MEGATRON_LM"):
+            raise NotImplementedError(f"elasticrun.accelerate keeps no state of {kind}")
+        if self.scaler is not None and self._job.place.scaler is not None:
+            self.scaler.load_state_dict(self._job.place.scaler)
+        self._job.begin()
+
+    def prepare(self, *items: Any, **named: Any) -> Any:
+        """Accelerate's own. Errors, under `run`: ValueError for a model to be trained, an optimizer
+        or a scheduler that is not an argument of the function, because a newcomer would begin with
+        another one."""
+        if self._job is not None:
+            for each in items:
+                _check_is_kept(each, self._job)
+        return super().prepare(*items, **named)
+
+    def prepare_data_loader(self, data_loader: Any, *arguments: Any, **named: Any) -> Any:
+        """Accelerate's own. Under `run`, the result leaves out the batches that are done. Errors,
+        under `run`: NotImplementedError with `use_stateful_dataloader`."""
+        job = self._job
+        if job is None:
+            return super().prepare_data_loader(data_loader, *arguments, **named)
+        if self.use_stateful_dataloader:
+            raise NotImplementedError("elasticrun.accelerate cannot begin in the middle of a "
+                                      "StatefulDataLoader")
+        sampler = _sampler_of(data_loader)
+        has_none = getattr(sampler, "generator", sampler) is None
+        prepared = super().prepare_data_loader(data_loader, *arguments, **named)
+        if has_none and sampler.generator is not None:
+            job.samplers.append(sampler)
+        return self._follow(prepared)
+
+    def skip_first_batches(self, dataloader: Any, num_batches: int = 0) -> Any:
+        """Accelerate's own."""
+        if isinstance(dataloader, _Loader):
+            return self._follow(super().skip_first_batches(dataloader.base_dataloader, num_batches))
+        return super().skip_first_batches(dataloader, num_batches)
+
+    def epochs(self, numbers: Union[int, Iterable[int]]) -> Iterator[int]:
+        """Those of `numbers`, or of `range(numbers)`, that are left. What the loop's body does
+        after the batches, such as an evaluation, is part of the epoch: it is repeated if the world
+        changes meanwhile."""
+        every = list(range(numbers) if isinstance(numbers, int) else numbers)
+        job = self._job
+        if job is None:
+            yield from every
+            return
+        place = job.place
+        if job.is_resuming and not place.trained:
+            torch_state._write_random(job.random)
+        while place.epoch < len(every):
+            for loader in job.loaders:
+                loader.passes = 0
+            yield every[place.epoch]
+            place.epoch += 1
+            place.trained = {}
+            place.generators = {str(each.number): each.read_generators() for each in job.loaders}
+            self._commit(job)
+
+    def _follow(self, prepared: Any) -> _Loader:
+        job = cast(_Job, self._job)
+        loader = _Loader(prepared, len(job.loaders), job, self)
+        job.loaders.append(loader)
+        return loader
+
+    def _commit(self, job: _Job) -> None:
+        job.place.scaler = None if self.scaler is None else self.scaler.state_dict()
+        job.committed_steps = job.steps
+        job.state.commit()
+        job.is_resuming = False
+
+    def _commit_step(self, job: _Job) -> None:
+        job.state.step += 1
+        self._commit(job)
+        if job.preemption.is_due(job.state.step):
+            is_named = self.project_configuration.automatic_checkpoint_naming
+            job.preemption.answer(self.save_state, "" if is_named else (
+                "Accelerator has no ProjectConfiguration with automatic_checkpoint_naming"))
+
+
+def _check_is_kept(item: Any, job: _Job) -> None:
+    is_trained = isinstance(item, (torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler)) \
+        or (isinstance(item, torch.nn.Module)
+            and any(each.requires_grad for each in item.parameters()))
+    if is_trained and not any(each is item for each in job.kept):
+        raise ValueError(f"{type(item).__name__} is given to prepare, but is no argument of the "
+                         f"function under elasticrun.accelerate.run: a newcomer would not get it")
+
+
+def _sampler_of(loader: Any) -> Any:
+    """None for what has no sampler, such as an IterableDataset."""
+    try:
+        return get_sampler(loader)
+    except AttributeError:
+        return None
+
+
+class _Loader(DataLoaderAdapter):  # type: ignore[misc]
+    """A prepared loader that commits the steps between its batches. If the world changes, the next
+    one of the same number begins after the last step that was committed."""
+
+    def __init__(self, prepared: Any, number: int, job: _Job, accelerator: Accelerator) -> None:
+        self.base_dataloader = prepared
+        self.number = number
+        self.passes = 0  # in this epoch
+        self._job = job
+        self._accelerator = accelerator
+
+    def __iter__(self) -> Iterator[Any]:
+        name = f"{self.number}.{self.passes}"
+        self.passes += 1
+        place = self._job.place
+        if name in place.trained:
+            return self._resume(name, place.trained[name])
+        if self._job.is_resuming and self.passes == 1:
+            self._write_generators(place.generators.get(str(self.number), {}))
+        begun = {"batches": 0, "random": torch_state._read_random(),
+                 "generators": self.read_generators(),
+                 "iteration": self.base_dataloader.iteration}
+        return self._commit_steps(name, begun, iter(self.base_dataloader))
+
+    def read_generators(self) -> Dict[str, Any]:
+        return {name: each.get_state() for name, each in self._generators().items()}
+
+    def _write_generators(self, states: Dict[str, Any]) -> None:
+        for name, each in self._generators().items():
+            if name in states:
+                each.set_state(states[name])
+
+    def _generators(self) -> Dict[str, torch.Generator]:
+        loader = self.base_dataloader
+        named = {"loader": loader.generator,
+                 "sampler": getattr(_sampler_of(loader), "generator", None),
+                 "shared": getattr(loader, "synchronized_generator", None)}
+        return {name: each for name, each in named.items() if each is not None}
+
+    def _resume(self, name: str, begun: Dict[str, Any]) -> Iterator[Any]:
+        """The batches that are left, as they would have come: random states are those of the
+        beginning while the order is drawn, and then those of the last commit."""
+        loader = self.base_dataloader
+        torch_state._write_random(begun["random"])
+        self._write_generators(begun["generators"])
+        loader.set_epoch(begun["iteration"])
+        batches = iter(skip_first_batches(loader, begun["batches"]))
+        first = list(itertools.islice(batches, 1))
+        loader.iteration = begun["iteration"] + 1
+        torch_state._write_random(self._job.random)
+        return self._commit_steps(name, begun, itertools.chain(first, batches))
+
+    def _commit_steps(self, name: str, begun: Dict[str, Any],
+                      batches: Iterator[Any]) -> Iterator[Any]:
+        job = self._job
+        for done, batch in enumerate(batches, begun["batches"] + 1):
+            yield batch
+            if job.steps != job.committed_steps:
+                job.place.trained[name] = {**begun, "batches": done}
+                self._accelerator._commit_step(job)

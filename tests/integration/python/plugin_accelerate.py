@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""A training by elasticrun.accelerate whose ranks are killed, and then the same one by Accelerate
+alone, in the same processes: both have to end with the same parameters.
+
+  plugin_accelerate.py FOLDER [KILL...]
+
+KILL is BATCH:RANK, of all batches of the training, counted from 0: in the middle of its step.
+"""
+
+import os
+import pathlib
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "..", "..", "python"))
+import accelerate  # noqa: E402
+import torch  # noqa: E402
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+from elasticrun import survive  # noqa: E402
+from elasticrun.accelerate import Accelerator, run  # noqa: E402
+
+FOLDER = pathlib.Path(sys.argv[1])
+KILLS = [tuple(map(int, each.split(":"))) for each in sys.argv[2:]]
+EPOCHS, BATCHES = 3, 6
+
+
+def make():
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.Dropout(0.3),
+                                torch.nn.Linear(16, 1)).double()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    return model, optimizer, torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.9)
+
+
+def die(number):
+    for kill in KILLS:
+        if kill == (number, survive.rank()):
+            try:
+                (FOLDER / "{}:{}".format(*kill)).mkdir()
+            except FileExistsError:
+                continue
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def loop(accelerator, epochs, model, optimizer, scheduler, before_step):
+    """Gradients of two batches make a step."""
+    inputs = torch.arange(4 * 4 * BATCHES, dtype=torch.double).reshape(-1, 4) / 100
+    loader = DataLoader(TensorDataset(inputs, inputs.sum(1, keepdim=True)), batch_size=2,
+                        shuffle=True, num_workers=1)
+    model, optimizer, scheduler, loader = accelerator.prepare(model, optimizer, scheduler, loader)
+    for epoch in epochs:
+        for inputs, results in loader:
+            with accelerator.accumulate(model):
+                loss = torch.nn.functional.mse_loss(model(inputs), results)
+                before_step()
+                accelerator.backward(loss)
+                optimizer.step()
+                optimizer.zero_grad()
+        scheduler.step()
+
+
+@run
+def train(model, optimizer, scheduler):
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+    state = accelerator._job.state
+
+    def before_step():
+        before_step.batches += 1
+        die(before_step.batches - 1)
+
+    before_step.batches = 2 * state.step
+    loop(accelerator, accelerator.epochs(EPOCHS), model, optimizer, scheduler, before_step)
+    other = make()
+    loop(accelerate.Accelerator(cpu=True, gradient_accumulation_steps=2), range(EPOCHS), *other,
+         lambda: None)
+    return checksum(model, scheduler), checksum(other[0], other[2])
+
+
+def checksum(model, scheduler):
+    flat = torch.cat([each.detach().flatten() for each in model.parameters()])
+    return float(flat @ torch.cos(torch.arange(flat.numel()).double())), scheduler.get_last_lr()
+
+
+def main():
+    print(f"begins rank {survive.rank()} pid {os.getpid()}", flush=True)
+    disturbed, undisturbed = train(*make())
+    print(f"finished rank {survive.rank()} pid {os.getpid()} equal: {disturbed == undisturbed} "
+          f"{disturbed} {undisturbed}", flush=True)
+
+
+main()
