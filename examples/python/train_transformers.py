@@ -8,6 +8,9 @@
 
 The model has random weights, so nothing is downloaded. The Trainer reads the environment that
 elasticrun sets. After a restart it begins with its newest checkpoint.
+
+With `--on-failure replace` for elasticrun and `--survive` for this script, only the rank that was
+lost is started again, and no checkpoint is read.
 """
 
 import argparse
@@ -15,8 +18,7 @@ import os
 import signal
 
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainerCallback, TrainingArguments
-from transformers import set_seed
+from transformers import LlamaConfig, LlamaForCausalLM, TrainerCallback, set_seed
 from transformers.trainer_utils import get_last_checkpoint
 
 VOCABULARY = 64
@@ -51,7 +53,12 @@ def main():
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--kill-rank", type=int, default=-1)
     parser.add_argument("--kill-step", type=int, default=6)
+    parser.add_argument("--survive", action="store_true", help="with elasticrun's Trainer")
     options = parser.parse_args()
+    if options.survive:
+        from elasticrun.transformers import Trainer, TrainingArguments
+    else:
+        from transformers import Trainer, TrainingArguments
 
     set_seed(3)
     model = LlamaForCausalLM(LlamaConfig(vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2,

@@ -1,0 +1,334 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""A Trainer of transformers that keeps its process, its model and its optimizer when another rank
+is replaced (docs/frameworks.md).
+
+    from elasticrun.transformers import Trainer, TrainingArguments
+
+It needs `elasticrun --on-failure replace`. Otherwise both are those of transformers. Needs
+transformers 5.24 or later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import json
+import os
+import tempfile
+from typing import Any, Dict, Iterator, List, Optional
+
+import torch
+import transformers
+from transformers.trainer_callback import ExportableState
+
+from elasticrun import _framework, survive, torch_state
+
+__all__ = ["SurvivingArguments", "SurvivingTrainer", "Trainer", "TrainingArguments"]
+
+# What `Trainer` counts in attributes, and begins anew when it resumes.
+_COUNTERS = ("_tr_loss", "_total_loss_scalar", "_globalstep_last_logged", "_initial_global_step",
+             "_initial_num_input_tokens_seen", "current_flos")
+
+# Whether a Trainer of this process has trained to its end: then no rank can be replaced any more.
+_has_finished = False
+
+
+def _is_active() -> bool:
+    return _framework.is_replacing() and not _has_finished
+
+
+@contextlib.contextmanager
+def _group_of_one() -> Iterator[None]:
+    """Until the training begins, a rank is alone: a newcomer would else wait for ranks that are
+    past this."""
+    import torch.distributed as dist
+    if not _is_active() or dist.is_initialized():
+        yield
+        return
+    original = dist.init_process_group
+
+    def begin(backend: Optional[str] = None, *_: Any, **__: Any) -> None:
+        original(backend, store=dist.HashStore(), rank=0, world_size=1)
+
+    dist.init_process_group = begin
+    try:
+        yield
+    finally:
+        dist.init_process_group = original
+
+
+class SurvivingArguments:
+    """A mix-in for other classes of arguments: `class Config(SurvivingArguments, SFTConfig)`.
+
+    Until `train`, each rank is a world of its own, because newcomers must not wait for others:
+    `main_process_first` makes nobody wait, and an evaluation is of all data in each rank.
+    """
+
+    @functools.cached_property
+    def _setup_devices(self) -> torch.device:
+        with _group_of_one():
+            device = super()._setup_devices  # type: ignore
+            if _is_active() and self.distributed_state is not None:  # type: ignore
+                self.distributed_state.process_index = survive.rank()  # type: ignore
+            return device  # type: ignore
+
+
+class TrainingArguments(SurvivingArguments, transformers.TrainingArguments):
+    """The arguments of transformers, for `Trainer`. Until `train`, each rank is a world of its
+    own."""
+
+
+class _Progress:
+    """What the state has besides the model and the optimizer: an item of it."""
+
+    def __init__(self, trainer: SurvivingTrainer) -> None:
+        self._trainer = trainer
+        self._saved: Dict[str, Any] = {}
+        self._history = ""   # a line of JSON for each entry of the log
+        self._entries = 0
+        self.is_committed = False
+
+    def state_dict(self) -> Dict[str, Any]:
+        return self._saved
+
+    def load_state_dict(self, saved: Dict[str, Any]) -> None:
+        self._saved = saved
+        self._history = saved.get("history", "")
+        self._entries = self._history.count("\n")
+
+    def read(self) -> None:
+        """Before a commit."""
+        trainer = self._trainer
+        state, scaler = trainer.state, trainer.accelerator.scaler
+        for entry in state.log_history[self._entries:]:
+            self._history += json.dumps(entry) + "\n"
+        self._entries = len(state.log_history)
+        fields = {each.name: getattr(state, each.name) for each in dataclasses.fields(state)
+                  if each.name != "log_history"}
+        self._saved = {
+            "state": json.dumps(fields), "history": self._history,
+            "counters": {name: getattr(trainer, name) for name in _COUNTERS},
+            "callbacks": [each.state()["attributes"] for each in trainer._stateful_callbacks()],
+            "scheduler": trainer.lr_scheduler.state_dict(),
+            "scaler": None if scaler is None else scaler.state_dict()}
+
+    def write_file(self, folder: str) -> None:
+        """The only file from which `Trainer` resumes."""
+        fields = json.loads(self._saved["state"])
+        fields["log_history"] = [json.loads(line) for line in self._history.splitlines()]
+        with open(os.path.join(folder, "trainer_state.json"), "w", encoding="utf-8") as file:
+            json.dump(fields, file)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._saved[name]
+
+    def __bool__(self) -> bool:
+        return bool(self._saved)
+
+
+class _Counters(transformers.TrainerCallback):
+    """Restores what `Trainer` sets to zero as it resumes."""
+
+    def __init__(self, trainer: SurvivingTrainer) -> None:
+        self._trainer = trainer
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        self._trainer._restore_counters()
+
+
+class SurvivingTrainer:
+    """A mix-in for other trainers: `class MyTrainer(SurvivingTrainer, Seq2SeqTrainer)`, whose
+    arguments have `SurvivingArguments`.
+
+    `train` keeps this process when another rank is replaced, or when the number of ranks has
+    changed. The state is committed after each step, when this has been logged, evaluated and saved:
+    what a death interrupts is done again. `on_train_begin` of callbacks is called in each epoch of
+    the job. The agent's requests for a checkpoint (`--preempt-grace`) are answered by a checkpoint
+    of all ranks after the same step.
+
+    When `train` has returned, the process group stays, for evaluations; a rank that is lost from
+    then on makes all restart. Errors: those of `Trainer`; ValueError if this rank has another
+    release of PyTorch, transformers or Accelerate than the ranks that it joins;
+    NotImplementedError for DeepSpeed and FSDP, whose states are sharded, and for `model_init`;
+    RuntimeError if the arguments have begun a process group of all ranks.
+    """
+
+    # Those of Trainer.
+    args: Any
+    model: Any
+    model_wrapped: Any
+    optimizer: Any
+    lr_scheduler: Any
+    accelerator: Any
+    callback_handler: Any
+    control: Any
+    state: Any
+    is_in_train: bool
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self._folder = ""  # from which it resumes in memory
+        self._updates_per_epoch = 0
+        self._seen_step = 0
+        self._committed: Optional[survive.TorchState] = None
+        with _group_of_one():
+            super().__init__(*arguments, **named)
+        if _is_active():
+            self._check()
+            self._preemption = _framework.Preemption()
+
+    def train(self, resume_from_checkpoint: Any = None, *arguments: Any, **named: Any) -> Any:
+        """That of `Trainer`, as described for the class."""
+        global _has_finished
+        if not _is_active():
+            return super().train(resume_from_checkpoint, *arguments, **named)  # type: ignore
+        torch.distributed.destroy_process_group()  # of this rank alone
+        optimizer = self.create_optimizer()  # type: ignore
+        versions = _framework.Versions("transformers", "accelerate")
+        self._modules = _framework.Modules([self.model])
+        self._progress = _Progress(self)
+        self._committed = survive.TorchState(model=self.model, optimizer=optimizer,
+                                             progress=self._progress, versions=versions, step=0)
+        restorer = _Counters(self)
+        self.callback_handler.add_callback(restorer)
+
+        def attempt() -> Any:
+            try:
+                self._join()
+                versions.check()
+                with tempfile.TemporaryDirectory() as folder:
+                    self._folder = folder
+                    if self._progress:
+                        self._progress.write_file(folder)
+                    return super(SurvivingTrainer, self).train(  # type: ignore
+                        folder if self._progress else resume_from_checkpoint, *arguments, **named)
+            except BaseException:
+                self._leave(optimizer)
+                raise
+            finally:
+                self._folder = ""
+
+        try:
+            result = survive._repeat(attempt, self._committed)
+        finally:
+            self._committed = None
+            self.callback_handler.remove_callback(restorer)
+        _has_finished = True
+        return result
+
+    def _check(self) -> None:
+        if torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:
+            raise RuntimeError("the arguments of this Trainer have begun the process group of all "
+                               "ranks, in which a newcomer would wait for ever: make them of "
+                               "elasticrun.transformers.TrainingArguments")
+        for name in ("is_deepspeed_enabled", "is_fsdp_enabled", "model_init"):
+            if getattr(self, name):
+                raise NotImplementedError(f"elasticrun.transformers does nothing for a Trainer "
+                                          f"with {name}")
+
+    # ---- an epoch of the job -----------------------------------------------------------------
+
+    def _join(self) -> None:
+        arguments = self.args
+        with _framework.group_of_survivors([self.model]):
+            vars(arguments)["_setup_devices"] = \
+                transformers.TrainingArguments._setup_devices.func(arguments)  # type: ignore
+        # Trainer has written it into what is the user's, and would take it for the user's.
+        (arguments.accelerator_config.gradient_accumulation_kwargs or {}).pop("num_steps", None)
+        self.create_accelerator_and_postprocess()  # type: ignore
+        self._modules.reset()
+        self._seen_step = 0
+        self._random = self._committed._committed_random()  # type: ignore
+        self._groups = [{name: value for name, value in group.items() if name != "params"}
+                        for group in self.optimizer.param_groups]
+
+    def _leave(self, optimizer: Any) -> None:
+        """Lets go of all that holds the process group."""
+        self.is_in_train = False
+        self.model_wrapped, self.optimizer = self.model, optimizer
+        for name in ("optimizer", "train_dataloader", "eval_dataloader"):
+            setattr(self.callback_handler, name, None)
+        accelerator = self.accelerator
+        for each in (accelerator._models, accelerator._optimizers, accelerator._schedulers,
+                     accelerator._dataloaders):
+            each.clear()
+        hook = vars(self).pop("neftune_hook_handle", None)
+        if hook is not None:
+            hook.remove()
+        _framework.reset_accelerate([self.model])
+
+    def _maybe_log_save_evaluate(self, *arguments: Any, **named: Any) -> None:
+        """Called after each step, and again at the end of each epoch of the data."""
+        step = self.state.global_step
+        is_step = step != self._seen_step
+        self._seen_step = step
+        is_due = self._committed is not None and is_step and self._preemption.is_due(step)
+        if is_due:
+            self.control.should_save = True
+        super()._maybe_log_save_evaluate(*arguments, **named)  # type: ignore
+        if is_due:
+            self._preemption.answer(lambda: None)
+        # The last step of an epoch belongs to its end, and that of all to what follows it.
+        is_inner = step % self._updates_per_epoch != 0
+        is_last = self.control.should_training_stop or self.control.should_epoch_stop
+        if self._committed is not None and is_step == is_inner and not is_last:
+            self._progress.read()
+            self._committed.step = step
+            self._committed.commit()
+
+    def set_initial_training_values(self, *arguments: Any, **named: Any) -> Any:
+        values = super().set_initial_training_values(*arguments, **named)  # type: ignore
+        self._updates_per_epoch = values[1]
+        survive._epochs.total_steps = values[-1]
+        return values
+
+    # ---- resumption from memory --------------------------------------------------------------
+
+    def _is_memory(self, folder: Optional[str]) -> bool:
+        return bool(self._folder) and folder == self._folder
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        if not self._is_memory(resume_from_checkpoint):
+            super()._load_from_checkpoint(resume_from_checkpoint, model)  # type: ignore
+
+    def _load_optimizer_and_scheduler(self, folder: Optional[str]) -> None:
+        if not self._is_memory(folder):
+            super()._load_optimizer_and_scheduler(folder)  # type: ignore
+            return
+        self.lr_scheduler.load_state_dict(self._progress["scheduler"])
+        # The scheduler has set the rates of its beginning.
+        for group, saved in zip(self.optimizer.param_groups, self._groups):
+            group.update(saved)
+
+    def _load_rng_state(self, folder: Optional[str]) -> None:
+        if self._is_memory(folder):
+            torch_state._write_random(self._random)
+        else:
+            super()._load_rng_state(folder)  # type: ignore
+
+    def _load_scaler(self, folder: Optional[str]) -> None:
+        if not self._is_memory(folder):
+            super()._load_scaler(folder)  # type: ignore
+        elif self.accelerator.scaler is not None:
+            self.accelerator.scaler.load_state_dict(self._progress["scaler"])
+
+    def _load_callback_state(self) -> None:
+        if not self._folder or not self._progress:
+            super()._load_callback_state()  # type: ignore
+            return
+        for callback, saved in zip(self._stateful_callbacks(), self._progress["callbacks"]):
+            vars(callback).update(saved)
+
+    def _stateful_callbacks(self) -> List[Any]:
+        return [each for each in self.callback_handler.callbacks
+                if isinstance(each, ExportableState)]
+
+    def _restore_counters(self) -> None:
+        if self._folder and self._progress:
+            for name, value in self._progress["counters"].items():
+                setattr(self, name, value)
+
+
+class Trainer(SurvivingTrainer, transformers.Trainer):
+    """The Trainer of transformers, which survives as described for `SurvivingTrainer`."""
