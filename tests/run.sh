@@ -226,7 +226,8 @@ if ((${#missing[@]})); then install_packages "${missing[@]}"; fi
 # if they are there.
 has_frameworks() {
   "$torch_213/bin/python" -c \
-    'from importlib.util import find_spec as f; assert f("accelerate") and f("lightning")'
+    'from importlib.util import find_spec as f
+for name in ("accelerate", "lightning", "transformers"): assert f(name)'
 }
 lacks_torch() {
   [[ $run_ci == 1 && $install == 1 ]] && { [[ -z $python_213 ]] ||
@@ -239,7 +240,7 @@ install_torch() {
     "$torch_213/bin/pip" install -q torch==2.13.0 numpy
   fi
   "$torch_213/bin/pip" install -q --constraint <(echo torch==2.13.0) \
-    accelerate==1.15.0 lightning==2.6.6
+    accelerate==1.15.0 lightning==2.6.6 transformers==5.24.0
 }
 
 packaging=build/packaging

@@ -12,6 +12,7 @@
 #include <support/raw_client.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/torch_package.hpp>
 #include <unit/store/store_conformance.hpp>
 
 #include <cstdlib>
@@ -160,17 +161,6 @@ TEST_CASE("PyTorch 2.13: each option, variable and setting of torchrun is taken"
 
 // ---- what others build on it ------------------------------------------------------------------
 
-// An interpreter with a package as well as PyTorch 2.13; the test is skipped if it has none.
-std::string python_with(const std::string& package) {
-  const std::string python = test::torch_213_python();
-  if (python.empty()) return python;
-  const std::string question =
-      "import importlib.util, sys; sys.exit(importlib.util.find_spec('" + package + "') is None)";
-  if (test::run_program({python, "-c", question}).code == 0) return python;
-  test::skip("it takes a Python with torch 2.13.0 and " + package);
-  return "";
-}
-
 // Both workers of the second attempt went on from the checkpoint and agree.
 void check_second_attempt(const test::program_result& result, const std::string& line) {
   INFO(result.out << result.err);
@@ -182,7 +172,7 @@ void check_second_attempt(const test::program_result& result, const std::string&
 }
 
 TEST_CASE("PyTorch 2.13: a training by Accelerate loses a worker and goes on", "[integration]") {
-  const std::string python = python_with("accelerate");
+  const std::string python = test::python_with("accelerate");
   if (python.empty()) return;
   const job_of_213 job(python);
   const auto result = job.run({"--nproc-per-node", "2", "--max-restarts", "1"},
@@ -191,7 +181,7 @@ TEST_CASE("PyTorch 2.13: a training by Accelerate loses a worker and goes on", "
 }
 
 TEST_CASE("PyTorch 2.13: a training by Lightning loses a worker and goes on", "[integration]") {
-  const std::string python = python_with("lightning");
+  const std::string python = test::python_with("lightning");
   if (python.empty()) return;
   const job_of_213 job(python);
   const auto result = job.run({"--nproc-per-node", "2", "--max-restarts", "1"},

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Frameworks that own the training loop, with the plug-ins of elasticrun: each script trains while
+// ranks are killed, and then once more undisturbed, in the same processes.
+
+#include <support/catch.hpp>
+#include <support/elasticrun_stage.hpp>
+#include <support/text.hpp>
+#include <support/torch_package.hpp>
+
+#include <cstddef>
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+namespace frameworks_test {
+
+namespace test = elastic::test;
+using words = std::vector<std::string>;
+
+const std::string packages = ELASTIC_SOURCE_DIR "/python";
+
+std::set<std::string> all_of(const std::string& text, const std::string& pattern) {
+  const std::regex expression(pattern);
+  std::set<std::string> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), expression), end; at != end; ++at) {
+    found.insert((*at)[1]);
+  }
+  return found;
+}
+
+struct job : test::elasticrun_stage {
+  /// Two ranks.
+  test::program_result run(const std::string& python, const std::string& script,
+                           const words& arguments) const {
+    const std::string marks = folder / "marks";
+    std::filesystem::create_directory(marks);
+    const words launch{"--standalone",
+                       "--nproc-per-node",
+                       "2",
+                       "--max-restarts",
+                       "3",
+                       "--on-failure",
+                       "replace",
+                       "--rejoin-timeout",
+                       "60",
+                       ELASTIC_SOURCE_DIR "/tests/integration/python/" + script,
+                       marks};
+    return run_command(
+        elasticrun({launch, arguments}),
+        {{"PYTHON_EXEC", python}, {"GLOO_SOCKET_IFNAME", "lo"}, {"OMP_NUM_THREADS", "1"}});
+  }
+};
+
+/// Rank 1 is killed. Rank 0 keeps its process, and both end with the parameters of ranks that
+/// nobody disturbs.
+void check_survivors(const std::string& package, const std::string& kill) {
+  const std::string python = test::python_with(package);
+  if (python.empty()) return;
+  const auto result = job().run(python, "plugin_" + package + ".py", {kill});
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(test::occurrences(result.err, "replacing it, the others keep their processes") == 1);
+  CHECK(result.err.find("is still in use") == std::string::npos);
+  CHECK(test::occurrences(result.out, " equal: True ") == 2);
+  const auto survivor = all_of(result.out, "begins rank 0 pid (\\d+)");
+  CHECK(survivor.size() == 1);
+  CHECK(all_of(result.out, "finished rank 0 pid (\\d+)") == survivor);
+  CHECK(all_of(result.out, "begins rank 1 pid (\\d+)").size() == 2);
+}
+
+// In the middle of the second epoch, between two batches whose gradients make one step; the data
+// come from a process of the loader.
+TEST_CASE("frameworks: a rank of Accelerate is replaced, and the others go on", "[integration]") {
+  check_survivors("accelerate", "9:1");
+}
+
+// In the middle of the second epoch, after a step that was saved.
+TEST_CASE("frameworks: a rank of transformers is replaced, and the others go on", "[integration]") {
+  check_survivors("transformers", "step@8:1");
+}
+
+// In the validation at the end of an epoch, which the survivor has left in evaluation mode.
+TEST_CASE("frameworks: a rank of Lightning is replaced, and the others go on", "[integration]") {
+  check_survivors("lightning", "validate@6:1");
+}
+
+// It loads its checkpoint in the process that it has.
+TEST_CASE("frameworks: a rank of FSDP2 is replaced, and the others go on", "[integration]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) return;
+  const auto train = [&](const words& more) {
+    const job job;
+    const words launch{"--standalone",
+                       "--nproc-per-node",
+                       "2",
+                       "--max-restarts",
+                       "1",
+                       "--on-failure",
+                       "replace",
+                       ELASTIC_SOURCE_DIR "/examples/python/train_survive_sharded.py",
+                       "--output",
+                       job.folder / "saved"};
+    return job.run_command(job.elasticrun({launch, more}), {{"PYTHON_EXEC", python},
+                                                            {"PYTHONPATH", packages},
+                                                            {"GLOO_SOCKET_IFNAME", "lo"},
+                                                            {"OMP_NUM_THREADS", "1"}});
+  };
+  const auto undisturbed = train({});
+  const auto disturbed = train({"--kill-rank", "1"});
+  INFO(undisturbed.err << disturbed.out << disturbed.err);
+  CHECK(disturbed.code == 0);
+  CHECK(disturbed.err.find("is still in use") == std::string::npos);
+  CHECK(all_of(disturbed.out, "begins rank 0 pid (\\d+)").size() == 1);
+  CHECK(all_of(disturbed.out, "begins rank 1 pid (\\d+)").size() == 2);
+  const auto checksum = all_of(undisturbed.out, "checksum (\\S+)");
+  CHECK(checksum.size() == 1);
+  CHECK(all_of(disturbed.out, "checksum (\\S+)") == checksum);
+}
+
+}  // namespace frameworks_test
+}  // namespace
