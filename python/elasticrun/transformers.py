@@ -16,6 +16,7 @@ import dataclasses
 import functools
 import json
 import os
+import sys
 import tempfile
 from typing import Any, Dict, Iterator, List, Optional
 
@@ -30,6 +31,8 @@ __all__ = ["SurvivingArguments", "SurvivingTrainer", "Trainer", "TrainingArgumen
 # What `Trainer` counts in attributes, and begins anew when it resumes.
 _COUNTERS = ("_tr_loss", "_total_loss_scalar", "_globalstep_last_logged", "_initial_global_step",
              "_initial_num_input_tokens_seen", "current_flos")
+
+_STATE_FILE = "trainer_state.json"
 
 # Whether a Trainer of this process has trained to its end: then no rank can be replaced any more.
 _has_finished = False
@@ -50,7 +53,9 @@ def _group_of_one() -> Iterator[None]:
     original = dist.init_process_group
 
     def begin(backend: Optional[str] = None, *_: Any, **__: Any) -> None:
+        hook = sys.excepthook
         original(backend, store=dist.HashStore(), rank=0, world_size=1)
+        sys.excepthook = hook  # PyTorch's writes the rank before each line
 
     dist.init_process_group = begin
     try:
@@ -115,10 +120,10 @@ class _Progress:
             "scaler": None if scaler is None else scaler.state_dict()}
 
     def write_file(self, folder: str) -> None:
-        """The only file from which `Trainer` resumes."""
+        """The only file that `Trainer` reads, whose other loaders are those of this module."""
         fields = json.loads(self._saved["state"])
         fields["log_history"] = [json.loads(line) for line in self._history.splitlines()]
-        with open(os.path.join(folder, "trainer_state.json"), "w", encoding="utf-8") as file:
+        with open(os.path.join(folder, _STATE_FILE), "w", encoding="utf-8") as file:
             json.dump(fields, file)
 
     def __getitem__(self, name: str) -> Any:
@@ -192,17 +197,17 @@ class SurvivingTrainer:
                                              progress=self._progress, versions=versions, step=0)
         restorer = _Counters(self)
         self.callback_handler.add_callback(restorer)
+        train = super().train  # type: ignore
 
         def attempt() -> Any:
             try:
                 self._join()
                 versions.check()
-                with tempfile.TemporaryDirectory() as folder:
-                    self._folder = folder
-                    if self._progress:
-                        self._progress.write_file(folder)
-                    return super(SurvivingTrainer, self).train(  # type: ignore
-                        folder if self._progress else resume_from_checkpoint, *arguments, **named)
+                if not self._progress:
+                    return train(resume_from_checkpoint, *arguments, **named)
+                with tempfile.TemporaryDirectory() as self._folder:
+                    self._progress.write_file(self._folder)
+                    return train(self._folder, *arguments, **named)
             except BaseException:
                 self._leave(optimizer)
                 raise
@@ -314,7 +319,7 @@ class SurvivingTrainer:
             self.accelerator.scaler.load_state_dict(self._progress["scaler"])
 
     def _load_callback_state(self) -> None:
-        if not self._folder or not self._progress:
+        if not self._folder:
             super()._load_callback_state()  # type: ignore
             return
         for callback, saved in zip(self._stateful_callbacks(), self._progress["callbacks"]):
@@ -325,9 +330,12 @@ class SurvivingTrainer:
                 if isinstance(each, ExportableState)]
 
     def _restore_counters(self) -> None:
-        if self._folder and self._progress:
+        if self._folder:
             for name, value in self._progress["counters"].items():
                 setattr(self, name, value)
+            # It was read, and a rank that is killed would leave it.
+            os.remove(os.path.join(self._folder, _STATE_FILE))
+            os.rmdir(self._folder)
 
 
 class Trainer(SurvivingTrainer, transformers.Trainer):

@@ -23,6 +23,7 @@ namespace test = elastic::test;
 using words = std::vector<std::string>;
 
 const std::string packages = ELASTIC_SOURCE_DIR "/python";
+const std::string scripts = ELASTIC_SOURCE_DIR "/tests/integration/python/";
 
 std::set<std::string> all_of(const std::string& text, const std::string& pattern) {
   const std::regex expression(pattern);
@@ -39,17 +40,9 @@ struct job : test::elasticrun_stage {
                            const words& arguments) const {
     const std::string marks = folder / "marks";
     std::filesystem::create_directory(marks);
-    const words launch{"--standalone",
-                       "--nproc-per-node",
-                       "2",
-                       "--max-restarts",
-                       "3",
-                       "--on-failure",
-                       "replace",
-                       "--rejoin-timeout",
-                       "60",
-                       ELASTIC_SOURCE_DIR "/tests/integration/python/" + script,
-                       marks};
+    const words launch{
+        "--standalone", "--nproc-per-node", "2",  "--max-restarts", "3",  "--on-failure",
+        "replace",      "--rejoin-timeout", "60", scripts + script, marks};
     return run_command(
         elasticrun({launch, arguments}),
         {{"PYTHON_EXEC", python}, {"GLOO_SOCKET_IFNAME", "lo"}, {"OMP_NUM_THREADS", "1"}});
@@ -67,10 +60,22 @@ void check_survivors(const std::string& package, const std::string& kill) {
   CHECK(test::occurrences(result.err, "replacing it, the others keep their processes") == 1);
   CHECK(result.err.find("is still in use") == std::string::npos);
   CHECK(test::occurrences(result.out, " equal: True ") == 2);
+  // Both were asked for a checkpoint before, at different steps.
+  CHECK(all_of(result.out, "saved rank (\\d) for request 1") == std::set<std::string>{"0", "1"});
   const auto survivor = all_of(result.out, "begins rank 0 pid (\\d+)");
   CHECK(survivor.size() == 1);
   CHECK(all_of(result.out, "finished rank 0 pid (\\d+)") == survivor);
   CHECK(all_of(result.out, "begins rank 1 pid (\\d+)").size() == 2);
+}
+
+TEST_CASE("frameworks: ranks agree when to save, and refuse newcomers of another release",
+          "[integration]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) return;
+  const auto result = test::run_program({python, scripts + "framework_parts.py"});
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(result.out == "all is as expected\n");
 }
 
 // In the middle of the second epoch, between two batches whose gradients make one step; the data
@@ -79,7 +84,7 @@ TEST_CASE("frameworks: a rank of Accelerate is replaced, and the others go on", 
   check_survivors("accelerate", "9:1");
 }
 
-// In the middle of the second epoch, after a step that was saved.
+// In the middle of the second epoch.
 TEST_CASE("frameworks: a rank of transformers is replaced, and the others go on", "[integration]") {
   check_survivors("transformers", "step@8:1");
 }

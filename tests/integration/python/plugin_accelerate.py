@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import accelerate  # noqa: E402
 import torch  # noqa: E402
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+from checkpoint_requests import ask  # noqa: E402
 from elasticrun import survive  # noqa: E402
 from elasticrun.accelerate import Accelerator, run  # noqa: E402
 
@@ -63,7 +64,9 @@ def loop(accelerator, epochs, model, optimizer, scheduler, before_step):
 
 @run
 def train(model, optimizer, scheduler):
-    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2,
+                              project_config=accelerate.utils.ProjectConfiguration(
+                                  str(FOLDER), automatic_checkpoint_naming=True))
     state = accelerator._job.state
 
     def before_step():
@@ -84,10 +87,12 @@ def checksum(model, scheduler):
 
 
 def main():
+    ask(2)
     print(f"begins rank {survive.rank()} pid {os.getpid()}", flush=True)
     disturbed, undisturbed = train(*make())
     print(f"finished rank {survive.rank()} pid {os.getpid()} equal: {disturbed == undisturbed} "
           f"{disturbed} {undisturbed}", flush=True)
+    assert (FOLDER / "checkpoints" / "checkpoint_0" / "model.safetensors").exists()
 
 
 main()

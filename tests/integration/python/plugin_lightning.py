@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import lightning  # noqa: E402
 import torch  # noqa: E402
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+from checkpoint_requests import ask  # noqa: E402
 from elasticrun import survive  # noqa: E402
 from elasticrun.lightning import Trainer  # noqa: E402
 
@@ -68,7 +69,7 @@ def train(kind, kills):
     data = TensorDataset(inputs, inputs.sum(1, keepdim=True))
     model = Model(kills)
     trainer = kind(accelerator="cpu", devices=int(os.environ["LOCAL_WORLD_SIZE"]), strategy="ddp",
-                   max_epochs=3, accumulate_grad_batches=2, logger=False, num_sanity_val_steps=0,
+                   default_root_dir=FOLDER, max_epochs=3, accumulate_grad_batches=2, logger=False, num_sanity_val_steps=0,
                    enable_checkpointing=False, enable_progress_bar=False,
                    enable_model_summary=False)
     trainer.fit(model, DataLoader(data, batch_size=2, shuffle=True),
@@ -79,6 +80,7 @@ def train(kind, kills):
 
 
 def main():
+    ask(2)
     warnings.simplefilter("ignore")
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     print(f"begins rank {survive.rank()} pid {os.getpid()}", flush=True)
@@ -86,6 +88,7 @@ def main():
     undisturbed = train(lightning.Trainer, [])
     print(f"finished rank {survive.rank()} pid {os.getpid()} equal: {disturbed == undisturbed} "
           f"{disturbed} {undisturbed}", flush=True)
+    assert (FOLDER / "hpc_ckpt_4.ckpt").exists()
 
 
 main()

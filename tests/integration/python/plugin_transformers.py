@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "..", "..", "python"))
 import torch  # noqa: E402
 import transformers  # noqa: E402
+from checkpoint_requests import ask  # noqa: E402
 from elasticrun import survive  # noqa: E402
 from elasticrun.transformers import Trainer, TrainingArguments  # noqa: E402
 
@@ -72,7 +73,7 @@ def train(kind, kind_of_arguments, name, callbacks):
         str(FOLDER / name), num_train_epochs=2, per_device_train_batch_size=2, use_cpu=True,
         ddp_find_unused_parameters=False,
         gradient_accumulation_steps=2, learning_rate=0.01, weight_decay=0.1, logging_steps=3,
-        eval_strategy="epoch", save_steps=4, report_to=[], disable_tqdm=True)
+        eval_strategy="epoch", save_steps=5, report_to=[], disable_tqdm=True)
     trainer = kind(model=Model(), args=arguments, train_dataset=Data(), eval_dataset=Data(),
                    callbacks=callbacks)
     result = trainer.train()
@@ -83,11 +84,13 @@ def train(kind, kind_of_arguments, name, callbacks):
 
 
 def main():
+    ask(2)
     print(f"begins rank {survive.rank()} pid {os.getpid()}", flush=True)
     disturbed = train(Trainer, TrainingArguments, "disturbed", [Killer()])
     undisturbed = train(transformers.Trainer, transformers.TrainingArguments, "undisturbed", [])
     print(f"finished rank {survive.rank()} pid {os.getpid()} equal: {disturbed == undisturbed} "
           f"{disturbed} {undisturbed}", flush=True)
+    assert (FOLDER / "disturbed" / "checkpoint-4" / "trainer_state.json").exists()
 
 
 main()

@@ -417,6 +417,8 @@ def check_that_a_commit_is_a_step():
     assert reports() is None, "there is no state"
     epochs.state = survive.TorchState(step=4)
     assert reports() == {"kind": "progress", "automatic": True, "step": 4}
+    epochs.total_steps = 9
+    assert reports() == {"kind": "progress", "automatic": True, "step": 4, "total": 9}
     for no_number in ("four", True, -1, torch.zeros(1)):
         epochs.state.step = no_number
         assert reports()["step"] == epochs.state.commits == 0, no_number
