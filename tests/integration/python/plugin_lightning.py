@@ -69,8 +69,8 @@ def train(kind, kills):
     data = TensorDataset(inputs, inputs.sum(1, keepdim=True))
     model = Model(kills)
     trainer = kind(accelerator="cpu", devices=int(os.environ["LOCAL_WORLD_SIZE"]), strategy="ddp",
-                   default_root_dir=FOLDER, max_epochs=3, accumulate_grad_batches=2, logger=False, num_sanity_val_steps=0,
-                   enable_checkpointing=False, enable_progress_bar=False,
+                   default_root_dir=FOLDER, max_epochs=3, accumulate_grad_batches=2, logger=False,
+                   num_sanity_val_steps=0, enable_checkpointing=False, enable_progress_bar=False,
                    enable_model_summary=False)
     trainer.fit(model, DataLoader(data, batch_size=2, shuffle=True),
                 DataLoader(data, batch_size=4))
