@@ -126,10 +126,10 @@ class Training:
         return sums.pop()
 
 
-def train(arguments, kills, steps, choose):
+def train(arguments, kills, steps, choose, **worker):
     """The parameters, and how many other ranks were lost."""
     with tempfile.TemporaryDirectory(prefix="elastic_kills_") as folder:
-        training = Training(arguments, steps, folder)
+        training = Training(arguments, steps, folder, **worker)
         try:
             stuck = training.kill_some(kills, choose) if kills else 0
             return training.end(), stuck
@@ -140,6 +140,21 @@ def train(arguments, kills, steps, choose):
             training.process.wait()
 
 
+def compare(arguments, choose, **worker):
+    """Kills in one job after the other, which have to end as one without any kill."""
+    steps = (arguments.each + 3) * STEPS_BETWEEN
+    expected, _ = train(arguments, 0, steps, choose, **worker)
+    done = all_stuck = 0
+    while done < arguments.kills:
+        kills = min(arguments.each, arguments.kills - done)
+        result, stuck = train(arguments, kills, steps, choose, **worker)
+        if result != expected:
+            sys.exit(f"{result} after {kills} kills, and {expected} without any")
+        done += kills
+        all_stuck += stuck
+        print(f"{done} kills, {all_stuck} other ranks that gloo could not free", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("elasticrun")
@@ -148,18 +163,7 @@ def main():
     parser.add_argument("--each", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    choose = random.Random(arguments.seed)
-    steps = (arguments.each + 3) * STEPS_BETWEEN
-    expected, _ = train(arguments, 0, steps, choose)
-    done = all_stuck = 0
-    while done < arguments.kills:
-        kills = min(arguments.each, arguments.kills - done)
-        result, stuck = train(arguments, kills, steps, choose)
-        if result != expected:
-            sys.exit(f"{result} after {kills} kills, and {expected} without any")
-        done += kills
-        all_stuck += stuck
-        print(f"{done} kills, {all_stuck} other ranks that gloo could not free", flush=True)
+    compare(arguments, random.Random(arguments.seed))
 
 
 if __name__ == "__main__":
