@@ -176,6 +176,7 @@
 #include <elastic/rendezvous/detail/master_keys.ipp>
 #include <elastic/rendezvous/detail/name_wait.ipp>
 #include <elastic/rendezvous/detail/node_id.ipp>
+#include <elastic/rendezvous/detail/part_exchange.ipp>
 #include <elastic/rendezvous/detail/reachable_address.ipp>
 #include <elastic/rendezvous/detail/solo_rendezvous.ipp>
 #include <elastic/rendezvous/detail/stored_rendezvous.ipp>

@@ -38,7 +38,6 @@ class wire_part final : public agent_part {
   ELASTIC_DECL task<wire_place> place_of_workers(rendezvous_round round, assigned_ranks ranks);
   ELASTIC_DECL void choose_ports(wire_place& mine);
   ELASTIC_DECL task<std::vector<wire_place>> learn_places(rendezvous_round round, wire_place mine);
-  ELASTIC_DECL task<void> warn_of_silence(int nodes);
   ELASTIC_DECL task<void> await_readers(rendezvous_round round);
   ELASTIC_DECL task<void> notice_other_mpi();
   ELASTIC_DECL bool has_other_mpi() const;

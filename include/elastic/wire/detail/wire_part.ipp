@@ -15,6 +15,7 @@
 #include <elastic/process/detail/proc_file.hpp>
 #include <elastic/process/process_spec.hpp>
 #include <elastic/rendezvous/detail/gather.hpp>
+#include <elastic/rendezvous/detail/part_exchange.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
 
 #include <algorithm>
@@ -93,55 +94,18 @@ ELASTIC_DECL void wire_part::choose_ports(wire_place& mine) {
   ports_ = std::move(held);
 }
 
-inline task<void> keep_answer(task<std::vector<std::string>> asking,
-                              std::vector<std::string>* answer) {
-  *answer = co_await std::move(asking);
-}
-
-/// Warns early: a node without wire-ups takes no part in this exchange, so it would only time out.
-ELASTIC_DECL task<void> wire_part::warn_of_silence(int nodes) {
-  constexpr std::chrono::seconds pause(10);
-  co_await context_.time->sleep_until(deadline_after(context_.time->now(), pause));
-  context_.log.warning(
-      "the {} nodes of the round have met, but after {} s some have not announced the wire-up {}: "
-      "all nodes of a job need it",
-      nodes, pause.count(), kinds_);
-  co_await context_.time->sleep_until(time_point::max());
-}
-
 ELASTIC_DECL task<std::vector<wire_place>> wire_part::learn_places(rendezvous_round round,
-                                                                        wire_place mine) {
+                                                                   wire_place mine) {
   if (round.group_world_size == 1) co_return std::vector<wire_place>{mine};
-  const std::string prefix = places_prefix(round);
+  part_exchange terms;
+  terms.time = context_.time;
+  terms.log = context_.log;
+  terms.prefix = places_prefix(round);
+  terms.subject = fmt::format("the wire-up {}", kinds_);
+  terms.round = std::move(round);
   std::string text = text_of(mine);
-  task<std::vector<std::string>> exchange = publish_and_read(
-      round.agents, prefix, std::move(text), round.group_rank, round.group_world_size);
-  std::vector<std::string> gathered;
-  task<void> keeping = keep_answer(std::move(exchange), &gathered);
-  task<void> warning = warn_of_silence(round.group_world_size);
-  task<std::size_t> waiting = race(std::move(keeping), std::move(warning));
-  std::optional<std::size_t> ended;
-  std::exception_ptr gone;
-  try {
-    const time_point deadline = deadline_after(context_.time->now(), round.exchange_timeout);
-    ended = co_await with_deadline(*context_.time, deadline, std::move(waiting));
-  } catch (const error& failure) {
-    if (failure.code() != errc::connection_failed) throw;
-    gone = std::current_exception();
-  }
-  if (gone) {
-    // The node of the store is gone. The round is about to end for that, with a better message.
-    const time_point now = context_.time->now();
-    co_await context_.time->sleep_until(deadline_after(now, limits::rendezvous_reconnect_timeout));
-    std::rethrow_exception(gone);
-  }
-  if (!ended) {
-    throw error(errc::rendezvous_timeout,
-                fmt::format("not all of the {} nodes announced the wire-up {} within {} s: all "
-                            "nodes of a job need it",
-                            round.group_world_size, kinds_,
-                            std::chrono::duration<double>(round.exchange_timeout).count()));
-  }
+  task<std::vector<std::string>> exchange = exchange_texts(std::move(terms), std::move(text));
+  const std::vector<std::string> gathered = co_await std::move(exchange);
   std::vector<wire_place> places;
   for (const std::string& each : gathered) places.push_back(parse_wire_place(each));
   co_return places;
