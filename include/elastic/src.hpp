@@ -158,11 +158,13 @@
 #include <elastic/wire/impl/wire_terms.ipp>
 #endif
 #if defined(ELASTIC_WITH_VAULT)
+#include <elastic/vault/detail/vault_ballot.ipp>
 #include <elastic/vault/detail/vault_channel.ipp>
 #include <elastic/vault/detail/vault_header.ipp>
 #include <elastic/vault/detail/vault_memory.ipp>
 #include <elastic/vault/detail/vault_message.ipp>
 #include <elastic/vault/detail/vault_part.ipp>
+#include <elastic/vault/detail/vault_report.ipp>
 #include <elastic/vault/detail/vault_step.ipp>
 #include <elastic/vault/impl/add_vault.ipp>
 #include <elastic/vault/impl/vault_terms.ipp>

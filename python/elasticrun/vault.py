@@ -911,9 +911,13 @@ def writer(step: int) -> Writer:
 
 def reader() -> Optional[Reader]:
     """A storage for one `dcp.load(state, storage_reader=…)` of what `writer` committed, with its
-    `step`; None: there is nothing to restore. Imports torch."""
-    found = newest()
-    if found is None:
+    `step`; None: there is nothing to restore, or ranks are on several nodes. Imports torch."""
+    here, found = _here(), newest()
+    if here is None or found is None:
+        return None
+    if int(os.environ.get("LOCAL_WORLD_SIZE", found.world_size)) != found.world_size:
+        here.say_once("vault.reader needs the commits of all ranks, and some are on other nodes: "
+                      "save and load need that of each rank only", "nodes")
         return None
     from elasticrun.vault_storage import Reader
     return Reader(found)

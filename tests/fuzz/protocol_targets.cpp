@@ -22,6 +22,7 @@
 #include <elastic/torch/detail/torch_state_codec.hpp>
 #include <elastic/vault/detail/vault_header.hpp>
 #include <elastic/vault/detail/vault_message.hpp>
+#include <elastic/vault/detail/vault_report.hpp>
 #include <elastic/wire/detail/pmi_request.hpp>
 #include <elastic/wire/detail/pmi_session.hpp>
 #include <elastic/wire/detail/wire_place.hpp>
@@ -625,6 +626,13 @@ void vault_header(std::string_view input) {
 // A worker's message to the vault.
 void vault_request(std::string_view input) { detail::parse_vault_request(input); }
 
+// A node's report about its vault.
+void vault_report(std::string_view input) {
+  const detail::vault_report report = detail::parse_vault_report(input);
+  require(detail::parse_vault_report(text_of(report)) == report,
+          "a report is read as it is written");
+}
+
 }  // namespace
 
 std::vector<target> protocol_targets() {
@@ -650,6 +658,7 @@ std::vector<target> protocol_targets() {
       {"wire_places", wire_places},
       {"vault_header", vault_header},
       {"vault_request", vault_request},
+      {"vault_report", vault_report},
   };
 }
 

@@ -6,14 +6,22 @@
 
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
+#include <support/job_of_nodes.hpp>
+#include <support/reserved_port.hpp>
 #include <support/run_program.hpp>
 #include <support/text.hpp>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
 #include <random>
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -159,6 +167,94 @@ TEST_CASE("vault: a state beyond the limit is not kept, and the reason is told o
     CHECK(first != result.err.npos);
     CHECK(result.err.find(rank + std::string(" skips"), first + 1) == result.err.npos);
   }
+}
+
+/// What two ranks say at the end if nothing happens to them.
+std::set<std::string> undisturbed_ends(const std::string& steps) {
+  const job undisturbed;
+  const auto result = undisturbed.run("/usr/bin/python3", {}, {"vault_worker.py", steps});
+  CAPTURE(result.out, result.err);
+  REQUIRE(result.code == 0);
+  return matches_in(result.out, "(rank \\d ends with [0-9a-f]+)");
+}
+
+/// A job of two nodes on this host, each with one rank.
+struct pair_of_nodes : test::elasticrun_stage {
+  std::unique_ptr<test::node_of_job> node(const std::string& name, const words& script) const {
+    words command =
+        elasticrun({{"--nnodes", "2", "--nproc-per-node", "1", "--rdzv-id", "pair",
+                     "--rdzv-backend", "c10d", "--rdzv-endpoint", meeting, "--node-name", name,
+                     "--max-restarts", "4", "--monitor-interval", "0.1", "--vault-limit", "8M",
+                     "--log-dir", folder / name, "vault_worker.py"},
+                    script});
+    *std::find(command.begin(), command.end(), "vault_worker.py") =
+        fmt::format("{}vault_worker.py", scripts);
+    auto set = environment(plain_variables);
+    set["PYTHON_EXEC"] = "/usr/bin/python3";
+    return std::make_unique<test::node_of_job>(std::move(command), std::move(set));
+  }
+
+  std::string explanation(const std::string& name) const {
+    for (const auto& run : std::filesystem::directory_iterator(folder / name)) {
+      return test::run_program({ELASTIC_ELASTICRUN, "explain", run.path()}, environment()).out;
+    }
+    return {};
+  }
+
+  std::string meeting = fmt::format("localhost:{}", test::reserved_port());
+};
+
+TEST_CASE("vault: the nodes of a job restore the same commit", "[integration][vault]") {
+  const pair_of_nodes pair;
+  std::mt19937 random = random_source();
+  const std::string kills = random_kills(random, 3, 200);
+  CAPTURE(kills);
+  const words script{"60", kills};
+  const auto first = pair.node("a", script);
+  const auto second = pair.node("b", script);
+  std::string out;
+  for (const auto* const node : {&first, &second}) {
+    const auto result = (**node)->wait();
+    CAPTURE(result.out, result.err);
+    CHECK(result.code == 0);
+    out += result.out;
+  }
+  CHECK(matches_in(out, "(rank \\d ends with [0-9a-f]+)") == undisturbed_ends("60"));
+  CHECK(matches_in(out, "rank 0 (begins at step \\d+)") ==
+        matches_in(out, "rank 1 (begins at step \\d+)"));
+  CHECK(matches_in(out, "(begins at step [1-9])").size() > 0);
+  for (const char* const name : {"a", "b"}) {
+    const std::string explained = pair.explanation(name);
+    CAPTURE(explained);
+    CHECK(has_text(explained, " from memory, of step "));
+  }
+}
+
+TEST_CASE("vault: the commits of a lost node are missed in one line", "[integration][vault]") {
+  const pair_of_nodes pair;
+  const std::string go_on = pair.folder / "go_on";
+  const words script{"30", "", "1", go_on};
+  const auto first = pair.node("a", script);
+  const auto lost = pair.node("b", script);
+  for (const auto* const node : {&first, &lost}) (**node)->await_out(" waits");
+  lost->lose();
+  const auto fresh = pair.node("c", script);
+  for (const auto* const node : {&first, &fresh}) {
+    (**node)->await_out("begins at step 0", node == &first ? 2 : 1);
+  }
+  std::ofstream(go_on) << "now";
+  const auto result = (*first)->wait();
+  CAPTURE(result.out, result.err);
+  CHECK(result.code == 0);
+  CHECK(has_text(result.err, "in memory is given up: the part of rank 1 was lost with node b: use "
+                             "the checkpoint"));
+  const auto other = (*fresh)->wait();
+  CAPTURE(other.out, other.err);
+  CHECK(other.code == 0);
+  CHECK(has_text(other.err, "the part of rank 1 was lost with its node: use the checkpoint"));
+  CHECK(matches_in(result.out + other.out, "(rank \\d ends with [0-9a-f]+)") ==
+        undisturbed_ends("30"));
+  CHECK(has_text(pair.explanation("a"), "is given up: the part of rank 1 was lost with node b"));
 }
 
 /// Trains undisturbed, and then in each of the kinds with a death at a random moment.

@@ -13,9 +13,9 @@ struct agent_services;
 /// commit their state, so that it survives the workers. docs/vault.md describes it.
 ///
 /// Workers find it by the variable ELASTIC_VAULT. After a restart, the agent names them the newest
-/// generation that every rank has committed. Its memory is freed when the run of the agent ends.
-/// For jobs of one node: a round with several ends the run with `errc::not_supported`. Replicas,
-/// which form no world, get no vault.
+/// generation that every rank has committed, and that the nodes still have. Its memory is freed
+/// when the run of the agent ends. All nodes of a job need a vault, or none: otherwise the run ends
+/// with `errc::rendezvous_timeout`. Replicas, which form no world, get no vault.
 /// Errors: those of `validate` and `vault_limit`.
 ELASTIC_DECL void add_vault(agent_services& services, vault_terms terms);
 

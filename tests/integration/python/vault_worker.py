@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """One of two workers whose state is a chain of hashes, committed into the vault at every step.
 
-    vault_worker.py STEPS [RANK:CALL,RANK:CALL… [FACTOR]]
+    vault_worker.py STEPS [RANK:CALL,RANK:CALL… [FACTOR [FILE]]]
 
 The kills are those of planned_kills.py, in commits and restores. The state has FACTOR times 32 KB.
+Both wait at step 20 until there is a FILE.
 """
 
 import hashlib
@@ -22,6 +23,7 @@ RANK = int(os.environ["RANK"])
 ATTEMPT = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
 KILLS = Kills(sys.argv[2] if sys.argv[2:] else "")
 LENGTH = 1000 * (int(sys.argv[3]) if sys.argv[3:] else 1)
+HOLD = sys.argv[4] if sys.argv[4:] else ""
 
 
 def say(text):
@@ -73,5 +75,9 @@ while step < STEPS:
     step += 1
     state[:] = hashlib.sha256(state + str(step).encode()).digest() * LENGTH
     kept += vault.commit({"state": state, "more": b"opaque"}, step)
+    if HOLD and step == 20:
+        say(f"rank {RANK} waits")
+        while not os.path.exists(HOLD):
+            time.sleep(0.005)
 say(f"rank {RANK} ends with {hashlib.sha256(state).hexdigest()[:16]}, "
       f"{'kept' if kept else 'nothing kept'}")

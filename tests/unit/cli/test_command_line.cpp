@@ -477,10 +477,11 @@ TEST_CASE("command_line: --vault-limit is a size or a part of the memory", "[cli
     t::check_refusals({{{"--vault-limit", value, "a.py"}, "a size of 1M or more such as 64G"}});
   }
   t::check_refusals({
-      {{"--vault-limit", "1G", "--nnodes", "1:4", "--rdzv-backend", "c10d", "a.py"},
-       "--vault-limit is for jobs of one node, and this one may have 4"},
       {{"--vault-limit", "1G", "--nnodes", "2", "--rdzv-backend", "static", "a.py"},
-       "--vault-limit is for jobs of one node, and this one may have 2"},
+       "--vault-limit and --rdzv-backend static exclude each other in jobs of several nodes"},
+      {{"--vault-limit", "1G", "--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-conf",
+        "dialect=2.6", "a.py"},
+       "--vault-limit and --rdzv-conf dialect=2.6 exclude each other in jobs of several nodes"},
   });
 }
 

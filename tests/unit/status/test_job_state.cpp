@@ -402,6 +402,10 @@ TEST_CASE("job state: the vault as it was told last", "[status]") {
   CHECK(vault->skipped == 2);
   CHECK(vault->bytes == 4096);
   CHECK(vault->restores == 1);
+  job_event lost = told(job_event::type::vault_dropped, 7, 2);
+  lost.state = "lost";
+  story.tell(lost);
+  CHECK(state_of(story.records).vault()->complete_us == 0);
 }
 
 }  // namespace job_state_tests

@@ -7,11 +7,13 @@
 #include <support/catch.hpp>
 #include <support/scenario.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -22,6 +24,7 @@ namespace vault_step_test {
 
 using detail::next_vault_slot;
 using detail::next_vault_step;
+using detail::next_vault_vote;
 using detail::vault_generation;
 using test::integer_of;
 using test::scenario_command;
@@ -42,15 +45,31 @@ std::string text_of(const vault_generation& id) {
 class vault_subject : public test::scenario_subject {
  public:
   vault_subject() {
-    view_.world_size = 2;
+    add_node("a", 2);
+    commands["nodes"] = [this](scenario_command& command) {
+      view_.nodes.clear();
+      for (const std::string& name : command.take_all()) add_node(name, 1);
+    };
+    commands["former"] = [this](scenario_command& command) {
+      view_.former_nodes = command.take_all();
+    };
     commands["has"] = [this](scenario_command& command) { hold(command); };
+    commands["knows"] = [this](scenario_command& command) {
+      detail::vault_report& node = node_named(command.take());
+      node.complete = generation_of(command.take());
+    };
     commands["damaged"] = [this](scenario_command& command) {
-      view_.damaged.push_back(generation_of(command.take()));
+      const vault_generation id = generation_of(command.take());
+      for (detail::vault_report& node : view_.nodes) {
+        for (auto& commit : node.commits) commit.is_damaged |= commit.id == id;
+      }
     };
     commands["restored"] = [this](scenario_command& command) {
-      view_.restores = static_cast<int>(integer_of(command.take_value("times")));
-      view_.restored = generation_of(command.take());
+      detail::vault_report& node = node_named(command.take_value("node", view_.nodes[0].node));
+      node.restores = static_cast<int>(integer_of(command.take_value("times")));
+      node.restored = generation_of(command.take());
     };
+    commands["vote"] = [this](scenario_command& command) { vote(command); };
     commands["start"] = [this](scenario_command&) { start(); };
     commands["slots"] = [this](scenario_command& command) { lay_out(command); };
     commands["complete"] = [this](scenario_command& command) {
@@ -70,12 +89,46 @@ class vault_subject : public test::scenario_subject {
   }
 
  private:
+  void add_node(const std::string& name, int workers) {
+    detail::vault_report node;
+    node.node = name;
+    for (const detail::vault_report& before : view_.nodes) node.base_rank += before.workers;
+    node.workers = workers;
+    view_.nodes.push_back(node);
+  }
+
+  detail::vault_report& node_named(const std::string& name) {
+    for (detail::vault_report& node : view_.nodes) {
+      if (node.node == name) return node;
+    }
+    throw std::invalid_argument(fmt::format("there is no node '{}'", name));
+  }
+
   void hold(scenario_command& command) {
+    detail::vault_report& node = node_named(command.take_value("node", view_.nodes[0].node));
     const auto world = static_cast<int>(integer_of(command.take_value("world", "2")));
     const auto rank = static_cast<int>(integer_of(command.take()));
     for (const std::string& text : command.take_all()) {
-      view_.commits.push_back({rank, world, generation_of(text)});
+      node.commits.push_back({rank, world, generation_of(text)});
     }
+  }
+
+  /// A worker is the number of its last commit, with + if it has the generation, and ~ while it
+  /// writes.
+  void vote(scenario_command& command) {
+    const std::int64_t number = integer_of(command.take());
+    std::vector<detail::vault_committer> workers;
+    for (std::string text : command.take_all()) {
+      detail::vault_committer worker;
+      worker.has_it = text.ends_with("+");
+      worker.is_writing = text.ends_with("~");
+      if (worker.has_it || worker.is_writing) text.pop_back();
+      worker.number = integer_of(text);
+      workers.push_back(worker);
+    }
+    constexpr const char* names[] = {"undecided", "kept", "skipped"};
+    const detail::vault_vote vote = next_vault_vote(number, workers);
+    outputs.add(names[static_cast<std::size_t>(vote)]);
   }
 
   void start() {

@@ -247,13 +247,21 @@ inline void check_wire(const given_options& options, const option_target& target
   }
 }
 
-/// No other node would know what this one has.
+/// The nodes of a job tell each other what their vaults have, in a store of each round.
 inline void check_vault(const given_options& options, const option_target& target) {
-  const int nodes = target.config.job.rendezvous.max_nodes;
-  if (!target.config.vault.is_set() || nodes == 1) return;
-  const option_value limit = *options.find("--vault-limit");
-  refuse_options(fmt::format("{} is for jobs of one node, and this one may have {}", limit.source,
-                             nodes));
+  const rendezvous_parameters& rendezvous = target.config.job.rendezvous;
+  if (!target.config.vault.is_set() || rendezvous.max_nodes == 1) return;
+  const auto refuse = [&](const std::string& other, const char* why) {
+    const option_value limit = *options.find("--vault-limit");
+    refuse_options(fmt::format("{} and {} exclude each other in jobs of several nodes: {}",
+                               limit.source, other, why));
+  };
+  if (rendezvous.backend == "static") {
+    refuse("--rdzv-backend static", "its nodes have one store for all rounds; use c10d");
+  }
+  const auto dialect = rendezvous.conf.find("dialect");
+  if (dialect == rendezvous.conf.end() || dialect->second == "auto") return;
+  refuse("--rdzv-conf dialect=" + dialect->second, "a node of torchrun has no vault");
 }
 
 inline void check_stall_policy(const program_config& config) {

@@ -432,7 +432,7 @@ inline std::vector<option_row> make_option_rows() {
        .scope = option_scope::world,
        .help = "How much memory of this node keeps what the workers commit (elasticrun.vault), so "
                "that it survives them: a size such as 64G, or a percentage such as 40% of the "
-               "memory that this process can have. For jobs of one node.",
+               "memory that this process can have. All nodes need it, or none.",
        .type = vault_limit_type(),
        .default_text = "none",
        .is_own = true},

@@ -120,6 +120,7 @@ ELASTIC_DECL void job_state::note_vault(const journal_record& record) {
   now.skipped = event.count.value_or(now.skipped);
   now.bytes = event.bytes.value_or(now.bytes);
   if (event.kind == job_event::type::vault_restored) ++now.restores;
+  if (event.kind == job_event::type::vault_dropped && event.state == "lost") now.complete_us = 0;
   if (event.kind == job_event::type::vault_committed) {
     now.generation = event.generation.value_or(0);
     now.step = event.step.value_or(0);

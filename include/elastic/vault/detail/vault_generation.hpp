@@ -10,7 +10,7 @@ namespace elastic::detail {
 /// The commits of all ranks that belong together: the same call of commit in the same epoch.
 /// Without the epoch, steps that are repeated after a restore would mix with the older ones.
 struct vault_generation {
-  /// Counts the starts and restarts of the workers, from 1.
+  /// Names the round in which the workers started, and is larger in each later one.
   std::int64_t epoch = 0;
   /// Counts the calls of commit in the epoch, also the skipped ones, from 1.
   std::int64_t number = 0;

@@ -37,6 +37,8 @@ class vault_memory {
     std::uint64_t bytes = 0;
     /// Not empty: there is none, for this reason.
     std::string refusal = {};
+    /// `vault_slot_choice::awaited`
+    std::optional<vault_generation> awaited = {};
   };
 
   ELASTIC_DECL vault_memory(asio::any_io_executor strand, std::uint64_t limit, int workers);

@@ -102,6 +102,7 @@ ELASTIC_DECL task<vault_memory::place> vault_memory::open(
   vault_slot_choice choice = next_vault_slot(view);
   found.slot = choice.slot;
   found.refusal = std::move(choice.refusal);
+  found.awaited = choice.awaited;
   if (!found.refusal.empty()) co_return found;
   slot& chosen = owner.slots[choice.slot];
   if (choice.is_new) {

@@ -7,14 +7,17 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/telemetry/job_event.hpp>
+#include <elastic/vault/detail/vault_ballot.hpp>
 #include <elastic/vault/detail/vault_channel.hpp>
 #include <elastic/vault/detail/vault_memory.hpp>
 #include <elastic/vault/detail/vault_message.hpp>
+#include <elastic/vault/detail/vault_report.hpp>
 #include <elastic/vault/detail/vault_step.hpp>
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -48,18 +51,23 @@ class vault_part final : public agent_part {
     std::set<std::string> reasons = {};
   };
 
+  ELASTIC_DECL vault_report own_report(const assigned_ranks& ranks) const;
+  ELASTIC_DECL task<std::vector<vault_report>> learn_reports(rendezvous_round round,
+                                                             vault_report mine);
+  ELASTIC_DECL void take(const vault_step& step);
   ELASTIC_DECL std::optional<int> owner_of(pid_t pid) const;
   ELASTIC_DECL task<vault_answer> serve(int local_rank, vault_request request);
   ELASTIC_DECL task<vault_answer> begin(int local_rank, std::uint64_t bytes);
+  ELASTIC_DECL task<vault_memory::place> open(int local_rank, std::uint64_t bytes);
   ELASTIC_DECL vault_answer find(std::int64_t rank);
   ELASTIC_DECL void note_commit(int local_rank, std::size_t slot);
   ELASTIC_DECL void note_skipped(int local_rank, const std::string& reason);
   ELASTIC_DECL void note_restored(int local_rank, double seconds);
   ELASTIC_DECL void note_damaged(int local_rank, const std::string& reason);
-  ELASTIC_DECL std::optional<vault_header> complete_header(vault_generation id) const;
-  ELASTIC_DECL void look_for_complete(int local_rank);
+  ELASTIC_DECL vault_vote vote_on(std::int64_t number) const;
+  ELASTIC_DECL void cast_votes();
   ELASTIC_DECL bool is_pending(vault_generation id) const;
-  ELASTIC_DECL void note_complete(const vault_header& header);
+  ELASTIC_DECL void note_complete(std::int64_t number);
   ELASTIC_DECL void count_restores();
   ELASTIC_DECL void record(job_event::type kind, const vault_generation& id, job_event event);
   committer& at(int local_rank) { return workers_.at(static_cast<std::size_t>(local_rank)); }
@@ -70,6 +78,14 @@ class vault_part final : public agent_part {
   std::vector<committer> workers_;
   std::int64_t epoch_ = 0;
   assigned_ranks ranks_;
+  /// The node of each rank.
+  std::vector<std::string> nodes_;
+  /// Null: there is one node.
+  std::unique_ptr<vault_ballot> ballot_;
+  /// The last generation on which this node has voted, and the last for which a commit has waited
+  /// in vain.
+  std::int64_t voted_ = 0;
+  std::optional<vault_generation> awaited_;
   /// The newest generation that all ranks have, of this epoch or restored in it.
   std::optional<vault_generation> complete_;
   /// What the workers of this epoch restore.

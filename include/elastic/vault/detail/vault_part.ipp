@@ -6,9 +6,12 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/base/scope.hpp>
+#include <elastic/rendezvous/detail/part_exchange.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <variant>
 
@@ -35,35 +38,88 @@ ELASTIC_DECL void vault_part::change_environment(const worker_identity&,
 
 // ---- before workers start -----------------------------------------------------------------------
 
+/// The epoch of a round. Its number grows for every node, and two rounds of the same number have
+/// different terms.
+inline std::int64_t epoch_of(const rendezvous_round& round) {
+  constexpr std::int64_t terms = 1 << 20;
+  return (round.round + 1) * terms + round.term % terms;
+}
+
 ELASTIC_DECL task<void> vault_part::agree(rendezvous_round round, assigned_ranks ranks) {
-  if (round.group_world_size != 1) {
-    throw error(
-        errc::not_supported,
-        fmt::format("the vault serves jobs of one node; this one has {}", round.group_world_size));
-  }
   count_restores();
+  task<std::vector<vault_report>> learning = learn_reports(round, own_report(ranks));
   vault_view view;
-  view.world_size = ranks.world_size;
-  view.commits = memory_.commits();
-  view.damaged = damaged_;
-  view.restored = restored_;
-  view.restores = restores_;
-  vault_step step = next_vault_step(view);
-  ++epoch_;
+  view.nodes = co_await std::move(learning);
+  view.former_nodes = std::move(nodes_);
+  epoch_ = epoch_of(round);
   ranks_ = ranks;
+  nodes_.clear();
+  for (const vault_report& node : view.nodes) {
+    nodes_.insert(nodes_.end(), static_cast<std::size_t>(node.workers), node.node);
+  }
   workers_.assign(workers_.size(), committer());
+  voted_ = 0;
+  awaited_.reset();
+  take(next_vault_step(view));
+  if (round.group_world_size == 1) {
+    ballot_.reset();
+    co_return;
+  }
+  std::function<void(std::int64_t)> complete = [this](std::int64_t number) {
+    note_complete(number);
+  };
+  ballot_ = std::make_unique<vault_ballot>(context_.strand, context_.time, context_.log,
+                                           std::move(round), std::move(complete));
+}
+
+ELASTIC_DECL vault_report vault_part::own_report(const assigned_ranks& ranks) const {
+  vault_report mine;
+  mine.node = context_.journal->node();
+  mine.base_rank = ranks.base_rank;
+  mine.workers = context_.local_world_size;
+  mine.commits = memory_.commits();
+  for (vault_commit& each : mine.commits) {
+    each.is_damaged = std::find(damaged_.begin(), damaged_.end(), each.id) != damaged_.end();
+  }
+  mine.complete = complete_.value_or(vault_generation());
+  mine.restored = restored_;
+  mine.restores = restores_;
+  return mine;
+}
+
+ELASTIC_DECL task<std::vector<vault_report>> vault_part::learn_reports(rendezvous_round round,
+                                                                       vault_report mine) {
+  if (round.group_world_size == 1) co_return std::vector<vault_report>{mine};
+  part_exchange terms;
+  terms.time = context_.time;
+  terms.log = context_.log;
+  terms.prefix = vault_prefix(round, "reports");
+  terms.subject = "their vault (--vault-limit)";
+  terms.round = std::move(round);
+  std::string text = text_of(mine);
+  task<std::vector<std::string>> exchange = exchange_texts(std::move(terms), std::move(text));
+  const std::vector<std::string> texts = co_await std::move(exchange);
+  std::vector<vault_report> reports;
+  for (const std::string& each : texts) reports.push_back(parse_vault_report(each));
+  co_return reports;
+}
+
+/// Gives up what the workers do not restore.
+ELASTIC_DECL void vault_part::take(const vault_step& step) {
   for (const vault_step::dropped& dropped : step.given_up) {
     job_event event;
     event.reason = dropped.reason;
+    if (!step.restore) event.state = "lost";
     record(job_event::type::vault_dropped, dropped.id, std::move(event));
-    context_.log.warning("generation {} in memory is given up: {}", dropped.id.number,
-                         dropped.reason);
+    context_.log.warning("generation {} in memory is given up: {}{}", dropped.id.number,
+                         dropped.reason, step.restore ? "" : ": use the checkpoint");
   }
   memory_.keep_until(step.restore);
   complete_ = restore_ = step.restore;
+  restored_ = step.restored;
+  restores_ = step.restores;
   was_found_ = false;
   recorded_at_ = time_point::min();
-  co_return;
 }
 
 /// Counts a restore if a worker has asked for it, and no later commit has made it useless.
@@ -75,13 +131,17 @@ ELASTIC_DECL void vault_part::count_restores() {
 
 // ---- while workers run --------------------------------------------------------------------------
 
-ELASTIC_DECL task<void> vault_part::beside_workers(bool) { return channel_.serve(); }
+ELASTIC_DECL task<void> vault_part::beside_workers(bool) {
+  if (!ballot_) return channel_.serve();
+  return with_cleanup(channel_.serve(), ballot_->stop());
+}
 
 /// Frees the memory: no worker follows.
 ELASTIC_DECL task<void> vault_part::end() {
   memory_.clear();
   restore_.reset();
   complete_.reset();
+  ballot_.reset();
   return agent_part::end();
 }
 
@@ -119,16 +179,12 @@ ELASTIC_DECL task<vault_answer> vault_part::serve(int local_rank, vault_request 
 
 ELASTIC_DECL task<vault_answer> vault_part::begin(int local_rank, std::uint64_t bytes) {
   const vault_generation id{epoch_, ++at(local_rank).number};
-  look_for_complete(local_rank);
   at(local_rank).is_writing = true;
-  std::function<bool(vault_generation)> pending = [this](vault_generation other) {
-    return is_pending(other);
-  };
-  task<vault_memory::place> opening =
-      memory_.open(local_rank, bytes, complete_, std::move(pending));
+  cast_votes();
+  task<vault_memory::place> opening = open(local_rank, bytes);
   const vault_memory::place place = co_await std::move(opening);
-  at(local_rank).is_writing = place.refusal.empty();
   if (!place.refusal.empty()) {
+    at(local_rank).is_writing = false;
     note_skipped(local_rank, place.refusal);
     co_return vault_answer(skipped_packet(place.refusal));
   }
@@ -136,6 +192,27 @@ ELASTIC_DECL task<vault_answer> vault_part::begin(int local_rank, std::uint64_t 
       write_packet(place.slot, place.bytes, id, ranks_.base_rank + local_rank, ranks_.world_size));
   answer.file = place.file;
   co_return answer;
+}
+
+/// Opens a slot. Waits a little for other nodes if this one has kept a generation, and their votes
+/// on it are under way; in vain only once for each generation.
+ELASTIC_DECL task<vault_memory::place> vault_part::open(int local_rank, std::uint64_t bytes) {
+  constexpr std::chrono::seconds longest_wait(2);
+  const time_point deadline = deadline_after(context_.time->now(), longest_wait);
+  for (;;) {
+    std::function<bool(vault_generation)> pending = [this](vault_generation other) {
+      return is_pending(other);
+    };
+    task<vault_memory::place> opening =
+        memory_.open(local_rank, bytes, complete_, std::move(pending));
+    const vault_memory::place place = co_await std::move(opening);
+    const bool may_wait = ballot_ && place.awaited && place.awaited != awaited_ &&
+                          vote_on(place.awaited->number) == vault_vote::kept;
+    if (!may_wait) co_return place;
+    task<bool> waiting = ballot_->next_result(deadline);
+    const bool is_news = co_await std::move(waiting);
+    if (!is_news) awaited_ = place.awaited;
+  }
 }
 
 ELASTIC_DECL vault_answer vault_part::find(std::int64_t rank) {
@@ -153,17 +230,6 @@ ELASTIC_DECL vault_answer vault_part::find(std::int64_t rank) {
   return answer;
 }
 
-/// The header of a generation that all ranks have committed.
-ELASTIC_DECL std::optional<vault_header> vault_part::complete_header(vault_generation id) const {
-  std::optional<vault_header> first;
-  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
-    const std::optional<vault_header> header = memory_.find(static_cast<int>(rank), id);
-    if (!header) return {};
-    if (!first) first = header;
-  }
-  return first;
-}
-
 ELASTIC_DECL void vault_part::note_commit(int local_rank, std::size_t slot) {
   const vault_generation id{epoch_, at(local_rank).number};
   const std::optional<vault_header> header = memory_.read(local_rank, slot);
@@ -177,47 +243,62 @@ ELASTIC_DECL void vault_part::note_commit(int local_rank, std::size_t slot) {
                             local_rank, id.number));
   }
   at(local_rank).is_writing = false;
-  look_for_complete(local_rank);
+  cast_votes();
 }
 
-/// Whether a generation of this epoch can still be complete: no rank has passed it without it.
-ELASTIC_DECL bool vault_part::is_pending(vault_generation id) const {
-  if (id.epoch != epoch_ || (complete_ && id <= *complete_)) return false;
-  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
-    const committer& each = workers_[rank];
-    const bool will_have_it =
-        each.number < id.number || (each.number == id.number && each.is_writing);
-    if (!will_have_it && !memory_.find(static_cast<int>(rank), id)) return false;
+ELASTIC_DECL vault_vote vault_part::vote_on(std::int64_t number) const {
+  std::vector<vault_committer> workers;
+  for (std::size_t index = 0; index < workers_.size(); ++index) {
+    const committer& each = workers_[index];
+    const bool has_it = each.number >= number &&
+                        memory_.find(static_cast<int>(index), {epoch_, number}).has_value();
+    workers.push_back({each.number, each.is_writing, has_it});
   }
-  return true;
+  return next_vault_vote(number, workers);
 }
 
-/// Finds the newest generation of a worker that all others have, too. The headers say so before the
+/// Votes on each generation as soon as it is decided on this node. The headers say so before the
 /// messages about them have been read: a worker that begins a commit after a collective of all
 /// ranks must not find the one before it incomplete.
-ELASTIC_DECL void vault_part::look_for_complete(int local_rank) {
-  for (std::size_t slot = 0; slot < 2; ++slot) {
-    const std::optional<vault_header> header = memory_.read(local_rank, slot);
-    if (!header || header->id.epoch != epoch_ || (complete_ && header->id <= *complete_)) continue;
-    const std::optional<vault_header> complete = complete_header(header->id);
-    if (complete) note_complete(*complete);
+ELASTIC_DECL void vault_part::cast_votes() {
+  for (;;) {
+    const vault_vote vote = vote_on(voted_ + 1);
+    if (vote == vault_vote::undecided) return;
+    ++voted_;
+    if (ballot_) {
+      ballot_->vote(voted_, vote == vault_vote::kept);
+    } else if (vote == vault_vote::kept) {
+      note_complete(voted_);
+    }
   }
 }
 
-ELASTIC_DECL void vault_part::note_complete(const vault_header& header) {
-  complete_ = header.id;
+/// Whether a generation of this epoch can still be complete: nobody is known to have passed it
+/// without it.
+ELASTIC_DECL bool vault_part::is_pending(vault_generation id) const {
+  if (id.epoch != epoch_ || (complete_ && id <= *complete_)) return false;
+  if (ballot_ && ballot_->is_given_up(id.number)) return false;
+  return vote_on(id.number) != vault_vote::skipped;
+}
+
+ELASTIC_DECL void vault_part::note_complete(std::int64_t number) {
+  const vault_generation id{epoch_, number};
+  if (complete_ && id <= *complete_) return;
+  complete_ = id;
   const time_point now = context_.time->now();
   if (recorded_at_ != time_point::min() && now - recorded_at_ < limits::vault_record_interval) {
     return;
   }
   recorded_at_ = now;
+  const std::optional<vault_header> header = memory_.find(0, id);
   job_event event;
-  event.step = header.step;
-  record(job_event::type::vault_committed, header.id, std::move(event));
+  if (header) event.step = header->step;
+  record(job_event::type::vault_committed, id, std::move(event));
 }
 
 ELASTIC_DECL void vault_part::note_skipped(int local_rank, const std::string& reason) {
   ++skipped_;
+  cast_votes();
   std::set<std::string>& reasons = at(local_rank).reasons;
   constexpr std::size_t most_reasons = 4;
   // Reasons differ by the numbers in them.

@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/vault/detail/vault_generation.hpp>
+#include <elastic/vault/detail/vault_report.hpp>
 
 #include <array>
 #include <cstdint>
@@ -13,23 +14,12 @@
 
 namespace elastic::detail {
 
-/// A commit of one rank in the vault.
-struct vault_commit {
-  int rank = 0;
-  int world_size = 1;
-  vault_generation id;
-};
-
-/// The content of the vault before workers start.
+/// The vaults of all nodes before workers start.
 struct vault_view {
-  /// The workers that are about to start.
-  int world_size = 1;
-  std::vector<vault_commit> commits = {};
-  /// Generations that a worker has found damaged.
-  std::vector<vault_generation> damaged = {};
-  /// The generation that was restored last, and how often without a later one since; 0: not yet.
-  vault_generation restored = {};
-  int restores = 0;
+  /// In the order of their ranks.
+  std::vector<vault_report> nodes = {};
+  /// The node of each rank in the last world, as far as this node knows.
+  std::vector<std::string> former_nodes = {};
 };
 
 /// What happens to the content.
@@ -42,12 +32,34 @@ struct vault_step {
     std::string reason;
   };
   std::vector<dropped> given_up = {};
+  /// What was restored last, and how often, as far as any node knows.
+  vault_generation restored = {};
+  int restores = 0;
 };
 
-/// Chooses the newest generation that every rank of the world has committed, and that is neither
-/// damaged nor was restored `limits::vault_restores` times without a later one. Whatever is newer
-/// than the result is useless.
+/// Chooses the newest generation that every rank of the world has committed, and whose part of each
+/// rank is at the node where the rank is about to start; that is not damaged, and was not restored
+/// `limits::vault_restores` times without a later one. Whatever is newer than the result is
+/// useless. All nodes come to the same result.
 ELASTIC_DECL vault_step next_vault_step(const vault_view& view);
+
+/// A worker of the node in its epoch, and a generation.
+struct vault_committer {
+  /// The number of its last commit.
+  std::int64_t number = 0;
+  /// It has a slot for that commit, and has not published it yet.
+  bool is_writing = false;
+  /// It has the generation in a slot.
+  bool has_it = false;
+};
+
+/// What a node says about a generation.
+enum class vault_vote { undecided, kept, skipped };
+
+/// A node keeps a generation if all its workers have it, and skips it once one of them has passed
+/// its number without it.
+ELASTIC_DECL vault_vote next_vault_vote(std::int64_t number,
+                                        const std::vector<vault_committer>& workers);
 
 /// The two slots of a worker before it commits.
 struct vault_slot_view {
@@ -76,6 +88,8 @@ struct vault_slot_choice {
   bool is_new = false;
   /// Not empty: the commit is skipped.
   std::string refusal = {};
+  /// The generation for whose sake it is skipped, which may soon be complete.
+  std::optional<vault_generation> awaited = {};
 };
 
 /// Chooses the slot that a commit overwrites. It spares the complete generation, which the next

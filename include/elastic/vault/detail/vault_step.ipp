@@ -11,30 +11,81 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace elastic::detail {
 
+/// The parts of a generation on all nodes.
+struct vault_parts {
+  /// The ranks whose part is at their node, and those whose part is at another one.
+  std::set<int> present;
+  std::set<int> misplaced;
+  bool is_damaged = false;
+};
+
+/// By generation and world, which is the same for all parts of a generation; the newest first.
+using parts_of_worlds = std::map<std::pair<vault_generation, int>, vault_parts, std::greater<>>;
+
+inline parts_of_worlds all_parts(const std::vector<vault_report>& nodes) {
+  parts_of_worlds all;
+  for (const vault_report& node : nodes) {
+    for (const vault_commit& commit : node.commits) {
+      vault_parts& parts = all[{commit.id, commit.world_size}];
+      const int place = commit.rank - node.base_rank;
+      const bool is_present = place >= 0 && place < node.workers;
+      (is_present ? parts.present : parts.misplaced).insert(commit.rank);
+      parts.is_damaged |= commit.is_damaged;
+    }
+  }
+  return all;
+}
+
+/// Why a generation that was complete is no more.
+inline std::string loss_text(const vault_view& view, int world_size, int former_size,
+                             const vault_parts& parts) {
+  if (former_size != world_size) {
+    return fmt::format("the number of ranks was {} and is {} now", former_size, world_size);
+  }
+  int rank = 0;
+  while (parts.present.contains(rank)) ++rank;
+  if (parts.misplaced.contains(rank)) {
+    return fmt::format("rank {} is no longer at the node that has its part", rank);
+  }
+  const auto place = static_cast<std::size_t>(rank);
+  const bool is_known = place < view.former_nodes.size() && !view.former_nodes[place].empty();
+  return fmt::format("the part of rank {} was lost with {}", rank,
+                     is_known ? "node " + view.former_nodes[place] : "its node");
+}
+
 /// Why a complete generation is not restored; empty: it can be.
-inline std::string obstacle_to(const vault_view& view, const vault_generation& id) {
-  const bool is_damaged =
-      std::find(view.damaged.begin(), view.damaged.end(), id) != view.damaged.end();
-  if (is_damaged) return "a part of it is damaged";
-  if (id != view.restored || view.restores < limits::vault_restores) return {};
-  return fmt::format("it was restored {} times without a later commit", view.restores);
+inline std::string obstacle_to(const vault_generation& id, const vault_parts& parts,
+                               const vault_step& step) {
+  if (parts.is_damaged) return "a part of it is damaged";
+  if (id != step.restored || step.restores < limits::vault_restores) return {};
+  return fmt::format("it was restored {} times without a later commit", step.restores);
 }
 
 ELASTIC_DECL vault_step next_vault_step(const vault_view& view) {
-  std::map<vault_generation, std::set<int>, std::greater<>> ranks;
-  for (const vault_commit& commit : view.commits) {
-    if (commit.world_size != view.world_size || commit.rank >= view.world_size) continue;
-    ranks[commit.id].insert(commit.rank);
-  }
   vault_step step;
-  for (const auto& [id, present] : ranks) {
-    if (static_cast<int>(present.size()) != view.world_size) continue;
-    std::string obstacle = obstacle_to(view, id);
+  int world_size = 0;
+  vault_generation newest;
+  for (const vault_report& node : view.nodes) {
+    world_size += node.workers;
+    newest = std::max(newest, node.complete);
+    if (std::tie(step.restored, step.restores) < std::tie(node.restored, node.restores)) {
+      step.restored = node.restored;
+      step.restores = node.restores;
+    }
+  }
+  for (const auto& [key, parts] : all_parts(view.nodes)) {
+    const auto& [id, former_size] = key;
+    const bool is_whole =
+        former_size == world_size && static_cast<int>(parts.present.size()) == world_size;
+    if (!is_whole && id != newest) continue;
+    std::string obstacle =
+        is_whole ? obstacle_to(id, parts, step) : loss_text(view, world_size, former_size, parts);
     if (obstacle.empty()) {
       step.restore = id;
       break;
@@ -42,6 +93,17 @@ ELASTIC_DECL vault_step next_vault_step(const vault_view& view) {
     step.given_up.push_back({id, std::move(obstacle)});
   }
   return step;
+}
+
+ELASTIC_DECL vault_vote next_vault_vote(std::int64_t number,
+                                        const std::vector<vault_committer>& workers) {
+  bool is_kept = true;
+  for (const vault_committer& each : workers) {
+    const bool will_have_it = each.number < number || (each.number == number && each.is_writing);
+    if (!each.has_it && !will_have_it) return vault_vote::skipped;
+    is_kept = is_kept && each.has_it;
+  }
+  return is_kept ? vault_vote::kept : vault_vote::undecided;
 }
 
 /// How much a slot has to be spared: an empty one first, then the one with the older generation.
@@ -61,6 +123,7 @@ ELASTIC_DECL vault_slot_choice next_vault_slot(const vault_slot_view& view) {
   if (chosen.is_pending) {
     choice.refusal = fmt::format("generation {} is not complete yet: this rank is ahead of others",
                                  chosen.id->number);
+    choice.awaited = chosen.id;
     return choice;
   }
   choice.is_new = chosen.bytes < view.needed;

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/task_group.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace elastic::detail {
+
+/// The prefix of the vault's keys in a round, which may share its store with others.
+/// @param use  what they are for
+ELASTIC_DECL std::string vault_prefix(const rendezvous_round& round, std::string_view use);
+
+/// The votes of the nodes of a round on the generations of its epoch. A generation is complete when
+/// all nodes have kept it, and given up when one has skipped it. Every node votes once on each, so
+/// all of them come to the same result: whoever votes last, or skips, writes it into the store of
+/// the round, where the others wait for it.
+///
+/// Thread-safety: one strand at a time.
+class vault_ballot {
+ public:
+  /// @param complete  is called with the number of each generation that is complete
+  ELASTIC_DECL vault_ballot(asio::any_io_executor strand, std::shared_ptr<time_source> time,
+                            logger log, rendezvous_round round,
+                            std::function<void(std::int64_t)> complete);
+  vault_ballot(const vault_ballot&) = delete;
+  vault_ballot& operator=(const vault_ballot&) = delete;
+
+  /// Casts the vote of this node in the background. If the store is gone, it is lost: then the
+  /// round is about to end.
+  ELASTIC_DECL void vote(std::int64_t number, bool is_kept);
+
+  /// Whether a node is known to have skipped a generation.
+  bool is_given_up(std::int64_t number) const { return given_up_.contains(number); }
+
+  /// Waits for the next result, or until the deadline.
+  /// Result: whether there was one. Cancellation: all types.
+  ELASTIC_DECL task<bool> next_result(time_point deadline) &;
+
+  /// Ends the votes that are under way. No vote may follow.
+  ELASTIC_DECL task<void> stop() &;
+
+ private:
+  ELASTIC_DECL task<void> cast(std::int64_t number, bool is_kept);
+  ELASTIC_DECL task<bool> result_of(std::int64_t number, bool is_kept);
+  ELASTIC_DECL void note(std::int64_t number, bool is_complete);
+
+  std::shared_ptr<time_source> time_;
+  logger log_;
+  std::shared_ptr<store> agents_;
+  std::string prefix_;
+  int nodes_;
+  std::function<void(std::int64_t)> complete_;
+  std::set<std::int64_t> given_up_;
+  event_flag decided_;
+  task_group voting_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/vault/detail/vault_ballot.ipp>
+#endif
