@@ -257,6 +257,27 @@ TEST_CASE("vault: the commits of a lost node are missed in one line", "[integrat
   CHECK(has_text(pair.explanation("a"), "is given up: the part of rank 1 was lost with node b"));
 }
 
+TEST_CASE("vault: memory that the kernel refuses costs the commit alone", "[integration][vault]") {
+  const std::map<std::string, std::string> errors = {{"ENOMEM", "Cannot allocate memory"},
+                                                     {"EFBIG", "File too large"}};
+  for (const auto& [name, text] : errors) {
+    CAPTURE(name);
+    const job stage;
+    words command{ELASTIC_DENY_SYSCALLS, "fallocate=" + name, "--"};
+    const words run = job::elasticrun({{"--nproc-per-node", "2", "--vault-limit", "8M"},
+                                       {fmt::format("{}vault_worker.py", scripts), "5"}});
+    command.insert(command.end(), run.begin(), run.end());
+    auto set = plain_variables;
+    set["PYTHON_EXEC"] = "/usr/bin/python3";
+    const auto result = stage.run_command(command, set);
+    CAPTURE(result.out, result.err);
+    CHECK(result.code == 0);
+    CHECK(matches_in(result.out, "(rank \\d ends with [0-9a-f]+), nothing kept").size() == 2);
+    CHECK(has_text(result.err, "rank 1 skips the commit of generation 1: the agent cannot get "));
+    CHECK(has_text(result.err, ": " + text));
+  }
+}
+
 /// Trains undisturbed, and then in each of the kinds with a death at a random moment.
 void check_training(const std::string& python, const words& kinds) {
   if (python.empty()) return;

@@ -46,6 +46,7 @@ const std::map<std::string_view, long> syscalls = {
     {"eventfd2", SYS_eventfd2},
     {"execve", SYS_execve},
     {"execveat", SYS_execveat},
+    {"fallocate", SYS_fallocate},
     {"getdents64", SYS_getdents64},
     {"getrandom", SYS_getrandom},
     {"inotify_init1", SYS_inotify_init1},
@@ -82,7 +83,7 @@ const std::map<std::string_view, long> syscalls = {
 
 const std::map<std::string_view, int> errors = {
     {"EACCES", EACCES}, {"EAGAIN", EAGAIN}, {"EINVAL", EINVAL}, {"EMFILE", EMFILE},
-    {"ENFILE", ENFILE}, {"ENOMEM", ENOMEM}, {"ENOSYS", ENOSYS}, {"EPERM", EPERM},
+    {"EFBIG", EFBIG}, {"ENFILE", ENFILE}, {"ENOMEM", ENOMEM}, {"ENOSYS", ENOSYS}, {"EPERM", EPERM},
 };
 
 [[noreturn]] void misused(const std::string& why) {
