@@ -168,6 +168,7 @@
 #include <elastic/vault/detail/vault_step.ipp>
 #include <elastic/vault/impl/add_vault.ipp>
 #include <elastic/vault/impl/vault_terms.ipp>
+#include <elastic/vault/impl/worker_vault.ipp>
 #endif
 #endif
 

@@ -6,3 +6,4 @@
 
 #include <elastic/vault/add_vault.hpp>
 #include <elastic/vault/vault_terms.hpp>
+#include <elastic/vault/worker_vault.hpp>

@@ -278,6 +278,34 @@ TEST_CASE("vault: memory that the kernel refuses costs the commit alone", "[inte
   }
 }
 
+TEST_CASE("vault: workers in C++ and Python read each other's commits", "[integration][vault]") {
+  const std::string code =
+      "from elasticrun import vault; import array, os, sys;"
+      "numbers = array.array('d', [0.5, 7]); text = bytearray(5); found = vault.newest();"
+      "found and (vault.read('numbers', numbers), vault.read('text', text),"
+      " print('step', found.step, text.decode(), *numbers, flush=True), os._exit(0));"
+      "vault.commit({'text': bytearray(b'hello'), 'numbers': numbers}, 7); os._exit(1)";
+  const job stage;
+  const auto result = stage.run_command(
+      job::elasticrun(
+          {{"--max-restarts", "2", "--vault-limit", "8M", "--no-python", "sh", "-c",
+            "[ $TORCHELASTIC_RESTART_COUNT = 1 ] || exec /usr/bin/python3 -c \"$0\";"
+            " exec \"$1\" vault-read 5 vault-commit 8 world exit 1",
+            code, ELASTIC_PUPPET}}),
+      plain_variables);
+  CAPTURE(result.out, result.err);
+  CHECK(result.code == 0);
+  CHECK(has_text(result.out, "step 7: hello, 0.5, 7.0\nkept\n"));
+  CHECK(has_text(result.out, "step 8 world 1.5 2.5\n"));
+}
+
+TEST_CASE("vault: a worker in C++ without a vault keeps nothing", "[integration][vault]") {
+  const auto result = test::run_program(
+      {ELASTIC_PUPPET, "vault-read", "5", "vault-commit", "8", "world"}, plain_variables);
+  CHECK(result.out ==
+        "nothing is in the vault\nskipped: there is no vault, or its agent is gone\n");
+}
+
 /// Trains undisturbed, and then in each of the kinds with a death at a random moment.
 void check_training(const std::string& python, const words& kinds) {
   if (python.empty()) return;

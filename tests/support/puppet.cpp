@@ -27,8 +27,13 @@
 //   env cwd fds ids signals args   prints these facts about itself, one per line
 //   touch FILE          creates a file
 //   await FILE          waits until a file exists
+//   vault-commit STEP TEXT   commits TEXT and the numbers 1.5 and 2.5 into the vault, and prints
+//                       what became of it
+//   vault-read SIZE     prints what the vault has: a text of this size, and two numbers
 //   stamp FILE          appends "start <pid> <ns>" to FILE, with CLOCK_MONOTONIC at the first
 //                       statement of main, and "term <pid> <ns>" when SIGTERM comes, which ends it
+
+#include <elastic/vault/worker_vault.hpp>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -46,8 +51,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -209,6 +216,32 @@ void print_signals() {
   std::fclose(status);
 }
 
+void commit_into_vault(long step, const std::string& text) {
+  elastic::worker_vault vault;
+  const std::vector<double> numbers{1.5, 2.5};
+  const auto result = vault.commit({{"text", text}, {"numbers", numbers}}, step);
+  write_text(1, (result.is_kept ? "kept" : "skipped: " + result.reason) + "\n");
+}
+
+void read_vault(std::size_t size) {
+  elastic::worker_vault vault;
+  const auto found = vault.newest();
+  if (!found) return write_text(1, "nothing is in the vault\n");
+  std::string text(size, ' ');
+  std::vector<double> numbers(2);
+  try {
+    vault.read("text", text);
+    vault.read("numbers", numbers);
+  } catch (const std::exception& failure) {
+    write_text(1, std::string(failure.what()) + "\n");
+    std::exit(1);
+  }
+  char line[200];
+  std::snprintf(line, sizeof line, "step %ld: %s, %.1f, %.1f\n", long(found->step), text.c_str(),
+                numbers[0], numbers[1]);
+  write_text(1, line);
+}
+
 void await_file(const char* path) {
   while (::access(path, F_OK) != 0) {
     const timespec moment{0, 1'000'000};
@@ -314,6 +347,11 @@ int main(int argc, char** argv, char** environment) {
       ::close(::open(next(), O_WRONLY | O_CREAT, 0666));
     } else if (action == "await") {
       await_file(next());
+    } else if (action == "vault-commit") {
+      const long step = std::atol(next());
+      commit_into_vault(step, next());
+    } else if (action == "vault-read") {
+      read_vault(static_cast<std::size_t>(std::atol(next())));
     } else if (action == "stamp") {
       begin_stamps(next(), started);
     } else {

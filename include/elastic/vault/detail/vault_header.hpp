@@ -42,7 +42,8 @@ ELASTIC_DECL std::optional<vault_header> parse_vault_header(std::string_view byt
 ELASTIC_DECL std::string bytes_of(const vault_header& header);
 
 /// CRC-32 as in zlib.
-ELASTIC_DECL std::uint32_t crc32(std::string_view bytes);
+/// @param check  that of the bytes before
+ELASTIC_DECL std::uint32_t crc32(std::string_view bytes, std::uint32_t check = 0);
 
 }  // namespace elastic::detail
 

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 
 namespace elastic::detail {
@@ -19,32 +21,52 @@ inline constexpr std::uint64_t vault_valid = 0x76616c6964;
 inline constexpr std::size_t vault_check_place = limits::vault_header_bytes - 4;
 inline constexpr std::size_t vault_used_bytes = 76;
 
-inline constexpr auto crc32_table = [] {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t value = 0; value < table.size(); ++value) {
-    std::uint32_t rest = value;
-    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ ((rest & 1) != 0 ? 0xedb88320U : 0U);
-    table[value] = rest;
-  }
-  return table;
-}();
-
-ELASTIC_DECL std::uint32_t crc32(std::string_view bytes) {
-  std::uint32_t rest = ~0U;
-  for (const char byte : bytes) {
-    rest = crc32_table[(rest ^ static_cast<unsigned char>(byte)) & 0xffU] ^ (rest >> 8);
-  }
-  return ~rest;
-}
-
 template <class Number>
 Number number_at(std::string_view bytes, std::size_t place) {
   Number number = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(&number, bytes.data() + place, sizeof number);
+    return number;
+  }
   for (std::size_t index = sizeof number; index > 0; --index) {
     const auto byte = static_cast<unsigned char>(bytes[place + index - 1]);
     number = static_cast<Number>(number << 8) | byte;
   }
   return number;
+}
+
+/// The tables of eight bytes that are taken at a time: the byte at distance n from the end has the
+/// table n.
+inline constexpr auto crc32_tables = [] {
+  std::array<std::array<std::uint32_t, 256>, 8> tables{};
+  for (std::uint32_t value = 0; value < 256; ++value) {
+    std::uint32_t rest = value;
+    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ ((rest & 1) != 0 ? 0xedb88320U : 0U);
+    tables[0][value] = rest;
+  }
+  for (std::size_t distance = 1; distance < tables.size(); ++distance) {
+    for (std::size_t value = 0; value < 256; ++value) {
+      const std::uint32_t before = tables[distance - 1][value];
+      tables[distance][value] = tables[0][before & 0xffU] ^ (before >> 8);
+    }
+  }
+  return tables;
+}();
+
+ELASTIC_DECL std::uint32_t crc32(std::string_view bytes, std::uint32_t check) {
+  const auto& tables = crc32_tables;
+  std::uint32_t rest = ~check;
+  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
+    const std::uint32_t low = rest ^ number_at<std::uint32_t>(bytes, 0);
+    const auto high = number_at<std::uint32_t>(bytes, 4);
+    rest = tables[7][low & 0xffU] ^ tables[6][low >> 8 & 0xffU] ^ tables[5][low >> 16 & 0xffU] ^
+           tables[4][low >> 24] ^ tables[3][high & 0xffU] ^ tables[2][high >> 8 & 0xffU] ^
+           tables[1][high >> 16 & 0xffU] ^ tables[0][high >> 24];
+  }
+  for (const char byte : bytes) {
+    rest = tables[0][(rest ^ static_cast<unsigned char>(byte)) & 0xffU] ^ (rest >> 8);
+  }
+  return ~rest;
 }
 
 template <class Number>
