@@ -85,16 +85,38 @@ class told_reasons {
   std::vector<std::string> told_;
 };
 
+/// How much older than a restored commit the checkpoint is that workers last reported as saved.
+class checkpoint_age {
+ public:
+  /// Result: a clause; empty for other events, and if no checkpoint before the commit is known.
+  std::string clause_of(const elastic::journal_record& record) {
+    using kind = elastic::job_event::type;
+    const elastic::job_event& event = record.event;
+    if (event.kind == kind::checkpoint_ended && event.count > 0) saved_us_ = record.time_us;
+    if (event.kind == kind::vault_committed) committed_us_ = record.time_us;
+    const bool is_known = saved_us_ > 0 && committed_us_ > saved_us_;
+    if (event.kind != kind::vault_restored || !is_known) return {};
+    return fmt::format("; the last checkpoint is {} older",
+                       detail::span_words(detail::seconds_between(saved_us_, committed_us_)));
+  }
+
+ private:
+  std::int64_t saved_us_ = 0;
+  std::int64_t committed_us_ = 0;
+};
+
 std::string time_line(const journal_run& run) {
   std::vector<std::string> lines;
   std::string day;
   told_reasons reasons;
+  checkpoint_age age;
   for (const elastic::journal_record* record : run.records) {
+    const std::string clause = age.clause_of(*record);
     if (!is_shown(record->event)) continue;
     const std::string when = time_words(record->time_us, true);
     const bool is_new_day = when.substr(0, 10) != std::exchange(day, when.substr(0, 10));
-    lines.push_back(fmt::format("  {:>19}  {}\n", is_new_day ? when : when.substr(11),
-                                reasons.sentence_of(record->event)));
+    lines.push_back(fmt::format("  {:>19}  {}{}\n", is_new_day ? when : when.substr(11),
+                                reasons.sentence_of(record->event), clause));
   }
   std::string text;
   for (std::size_t index = 0; index < lines.size(); ++index) {

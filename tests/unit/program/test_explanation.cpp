@@ -188,6 +188,20 @@ TEST_CASE("explanation: what held up the job is said once in the time line", "[p
   CHECK_THAT(line, contains_text("(rank 5 was hung: as above)\n"));
 }
 
+TEST_CASE("explanation: what the vault saved is compared with the last checkpoint", "[program]") {
+  const auto story = [](std::int64_t saved) {
+    narrator told;
+    told.begin();
+    told.start();
+    told.tell(kind::checkpoint_ended, 10).count = saved;
+    told.tell(kind::vault_committed, 240).generation = 8;
+    told.tell(kind::vault_restored, 20).generation = 8;
+    return told.explanation();
+  };
+  CHECK_THAT(story(2), contains_text("; the last checkpoint is 4 min 0 s older\n"));
+  CHECK(story(0).find("the last checkpoint") == std::string::npos);
+}
+
 TEST_CASE("explanation: the time after the restart of a replica is productive",
           "[program][roles]") {
   narrator run;
