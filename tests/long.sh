@@ -64,6 +64,7 @@ tests/long/framework_kills.py build/dev/elasticrun build/torch-2.13/bin/python
 
 say "Workers that are killed while they commit into the vault"
 tests/long/vault_kills.py build/dev/elasticrun /usr/bin/python3 --kills 1000 --agents 50
+for_minutes build/dev/tests/integration_tests "vault: the nodes of a job*"
 for_minutes build/dev/tests/integration_tests "vault: a sharded*"
 for_minutes build/dev/tests/integration_tests "vault: shards*"
 

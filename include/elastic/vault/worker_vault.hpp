@@ -116,7 +116,7 @@ class worker_vault {
   /// returns.
   ///
   /// @param step           at least 0: what `newest` tells after a restart
-  /// @param has_checksums  false: it takes a third of the time, and damage is not noticed
+  /// @param has_checksums  false: it takes a sixth of the time, and damage is not noticed
   /// Result: whether it is kept. If not, the commit before is, and the reason is told.
   /// Errors: `std::bad_alloc` only.
   ELASTIC_DECL commit_result commit(const std::vector<named_buffer>& buffers, std::int64_t step,
