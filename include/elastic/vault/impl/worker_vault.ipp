@@ -119,6 +119,12 @@ void for_each_piece(std::span<Byte> bytes, Take take) {
   }
 }
 
+inline std::string skip_packet(const std::string& reason) {
+  json_object packet;
+  packet.add("kind", "skip").add("reason", reason.substr(0, limits::control_text_bytes / 2));
+  return packet.text();
+}
+
 }  // namespace detail
 
 /// What the agent answers, and the file that comes with it.
@@ -198,12 +204,6 @@ ELASTIC_DECL worker_vault::answer worker_vault::ask(const std::string& packet) {
   throw error(errc::connection_failed, "there is no vault, or its agent is gone");
 }
 
-inline std::string skip_packet(const std::string& reason) {
-  detail::json_object packet;
-  packet.add("kind", "skip").add("reason", reason.substr(0, limits::control_text_bytes / 2));
-  return packet.text();
-}
-
 // ---- a commit -----------------------------------------------------------------------------------
 
 ELASTIC_DECL worker_vault::commit_result worker_vault::commit(
@@ -217,7 +217,7 @@ ELASTIC_DECL worker_vault::commit_result worker_vault::commit(
     }
     if (step < 0) result.reason = fmt::format("the step is {}; at least 0 is needed", step);
     if (!result.reason.empty()) {
-      tell(skip_packet(result.reason));
+      tell(detail::skip_packet(result.reason));
     } else {
       result.reason = write(buffers, step, has_checksums);
     }
@@ -243,7 +243,7 @@ ELASTIC_DECL std::string worker_vault::write(const std::vector<named_buffer>& bu
   header.manifest_bytes = detail::manifest_of(buffers, rows).size();
   if (header.manifest_bytes > limits::vault_manifest_bytes) {
     std::string reason = fmt::format("the names of {} buffers are too long", rows.size());
-    tell(skip_packet(reason));
+    tell(detail::skip_packet(reason));
     return reason;
   }
   constexpr std::uint64_t page = 4096;
