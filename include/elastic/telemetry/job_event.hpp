@@ -76,6 +76,7 @@ struct job_event {
   /// - notice_given: what workers have shown: "failed" (they reported an exception and do not end),
   ///   "unfinished" (others have ended, and they do not), "missing" (they have not come to
   ///   `init_process_group`)
+  /// - vault_dropped: "lost" if none before it is restored, either
   /// - node_told: what happened on that node, as the name of a kind
   std::string state = {};
   /// node_told: the node, as named by the rendezvous server.
