@@ -47,7 +47,7 @@ class coordinated_job : public simulated_job {
     }
   }
 
-  void note_failure(const simulated_node&) override {}
+  void check_failure(const simulated_node&) override {}
 
   // A node that is told to stop ends with the outcome of its own workers.
   bool could_know(const simulated_node& node) const override {

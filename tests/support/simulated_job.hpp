@@ -206,7 +206,7 @@ class simulated_job {
   /// Called when a node has learned that the workers of its round have succeeded on every node.
   virtual void passed_barrier(const simulated_node&) {}
   /// Called when a node has ended with an error.
-  virtual void note_failure(const simulated_node&) = 0;
+  virtual void check_failure(const simulated_node&) = 0;
   /// Called when all nodes have ended or should have.
   virtual void check_ends() {}
   /// Called when a node ends: notes whether it knows how the job ended.
@@ -376,11 +376,11 @@ class simulated_job {
         time_.context(), node.agent->run(),
         asio::bind_cancellation_slot(node.cancel.slot(),
                                      [this, &node](std::exception_ptr failure, run_result result) {
-                                       note_end(node, failure, std::move(result));
+                                       take_end(node, failure, std::move(result));
                                      }));
   }
 
-  void note_end(simulated_node& node, std::exception_ptr failure, run_result result) {
+  void take_end(simulated_node& node, std::exception_ptr failure, run_result result) {
     note_knowledge(node);
     node.ended = true;
     node.ended_at = time_.now();
@@ -396,7 +396,7 @@ class simulated_job {
     if (node.crashed || over_) return;
     const std::string how = node.result ? node.result->reason : node.failure;
     note(fmt::format("node {} ends: {}", node.id, how));
-    if (!node.result) note_failure(node);
+    if (!node.result) check_failure(node);
     const auto& started = node.launcher->started;
     if (std::any_of(started.begin(), started.end(),
                     [](const auto& process) { return process->running(); })) {

@@ -203,7 +203,7 @@ class simulated_native_job : public coordinated_job {
            (was_disturbed_before ? std::min(lost_at_, disturbances_.at(node).from) : lost_at_);
   }
 
-  void note_failure(const simulated_node& node) override {
+  void check_failure(const simulated_node& node) override {
     if (node.failure_code == errc::connection_failed) {
       const auto longest = limits::rendezvous_reconnect_timeout + slack;
       if (was_disturbed(node.id, time_.now() - longest)) return;
@@ -241,7 +241,7 @@ class simulated_native_job : public coordinated_job {
     for (const auto& node : nodes_) {
       has_succeeded = has_succeeded || (node->result && node->result->state == succeeded);
       has_failed = has_failed || (node->result && node->result->state == failed);
-      // A node whose patience ends soon after the faults may be out of time; `note_failure` judges
+      // A node whose patience ends soon after the faults may be out of time; `check_failure` judges
       // it.
       if (!node->crashed && (!node->ended || node->ended_at > calm_since_ + slack)) ++survivors;
     }

@@ -74,7 +74,7 @@ class restart_ledger {
 
   static double in_seconds(duration span) { return std::chrono::duration<double>(span).count(); }
 
-  ELASTIC_DECL void note_failures(int count, time_point now);
+  ELASTIC_DECL void count_failures(int count, time_point now);
   ELASTIC_DECL bool take_progress();
   ELASTIC_DECL bool was_healthy(time_point now) const;
   ELASTIC_DECL std::int64_t used(time_point now) const;

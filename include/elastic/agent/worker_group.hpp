@@ -349,7 +349,7 @@ class worker_group {
   ELASTIC_DECL std::optional<detail::worker_sample> look_at_worker(std::size_t slot);
   ELASTIC_DECL agent_part::attempt_worker attempt_worker_of(std::size_t slot) const;
   ELASTIC_DECL std::uint64_t written_by(std::size_t slot) const;
-  ELASTIC_DECL void note_suspicion(const detail::suspicion_change& change);
+  ELASTIC_DECL void record_suspicion(const detail::suspicion_change& change);
 
   /// A reader for the last output of a worker of this node.
   ELASTIC_DECL std::optional<detail::output_reader> output_of(std::int64_t rank) const;
@@ -361,10 +361,10 @@ class worker_group {
   ELASTIC_DECL void take(int local_rank, const worker_messages::no_restart& wish);
   ELASTIC_DECL void take(int local_rank, const worker_messages::bad_node& notice);
 
-  ELASTIC_DECL void note_in_journal(job_event::type kind, const worker& entry, std::string reason,
-                                    job_event::suspicion suspicion = job_event::suspicion::none);
-  ELASTIC_DECL void note_hung_in_journal(const worker& entry);
-  ELASTIC_DECL void note_end_in_journal(const worker& entry);
+  ELASTIC_DECL void record_event(job_event::type kind, const worker& entry, std::string reason,
+                                 job_event::suspicion suspicion = job_event::suspicion::none);
+  ELASTIC_DECL void record_hung(const worker& entry);
+  ELASTIC_DECL void record_end(const worker& entry);
 
   // The worker that a process is or descends from. If the pid was reused meanwhile, the only harm
   // is a timer that belongs to another process of the worker's tree.
@@ -388,11 +388,11 @@ class worker_group {
 
   /// Finds out the cause of an end. This takes time, so it follows after the other workers were
   /// told.
-  ELASTIC_DECL void note_cause(const process_set::process_end& end);
+  ELASTIC_DECL void find_cause(const process_set::process_end& end);
   ELASTIC_DECL void update_state();
   ELASTIC_DECL void report_start();
   ELASTIC_DECL void notify_roles();
-  ELASTIC_DECL void note_early_events();
+  ELASTIC_DECL void record_early_events();
   ELASTIC_DECL void begin_stop_on_failure();
   ELASTIC_DECL void look_into_abort(const process_set::process_end& end);
   ELASTIC_DECL task<std::string> look();

@@ -53,7 +53,7 @@ class function_table {
 
   /// Notes that main has called `run_entrypoint`. A program that does not call it would run its
   /// main again in each worker.
-  ELASTIC_DECL void note_main();
+  ELASTIC_DECL void set_main_asks();
   ELASTIC_DECL bool main_asks();
 
  private:

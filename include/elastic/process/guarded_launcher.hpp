@@ -86,9 +86,9 @@ class ELASTIC_EXPORT guarded_launcher final : public process_launcher {
 
   // Falls back to no guard, unless the user requires one or has named a guard file: then it throws.
   ELASTIC_DECL void give_up(const std::string& why);
-  ELASTIC_DECL void note_unguarded(std::string_view why) const;
-  ELASTIC_DECL void note_unheld();
-  ELASTIC_DECL void note_problem(std::string_view name, std::string_view problem);
+  ELASTIC_DECL void log_unguarded(std::string_view why) const;
+  ELASTIC_DECL void log_unheld();
+  ELASTIC_DECL void add_problem(std::string_view name, std::string_view problem);
 
   // Waits for the guard's first message, which says whether the program runs. Result: null if this
   // guard cannot work here. The process_spec must exist until then.

@@ -102,7 +102,7 @@ class log_file {
   // Result: how many bytes were written; if not all, errno says why.
   ELASTIC_DECL std::size_t write_some(std::string_view bytes);
   ELASTIC_DECL void lose(std::size_t count, int number, std::vector<std::string>& problems);
-  ELASTIC_DECL void note_recovery(std::vector<std::string>& problems);
+  ELASTIC_DECL void report_recovery(std::vector<std::string>& problems);
   ELASTIC_DECL std::string name(int number) const;
 
   // Renames each older file to the next number and drops the oldest.

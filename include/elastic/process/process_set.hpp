@@ -283,7 +283,7 @@ class process_set {
 
   // Ends the rest of a tree, or abandons it if none of its processes makes progress.
   ELASTIC_DECL static task<void> end_tree(slot_pointer slot, services parts);
-  ELASTIC_DECL static void note_killed(const detail::process_slot& slot, const logger& log);
+  ELASTIC_DECL static void log_killed(const detail::process_slot& slot, const logger& log);
   ELASTIC_DECL static task<void> clear_slot(slot_pointer slot, services parts);
 
   state_pointer state_;

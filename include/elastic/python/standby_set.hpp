@@ -112,7 +112,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
 
   /// Makes standbys for the launched processes, one after the other, and new ones for standbys that
   /// end: as many as `warm_standby::count` says, the first one when `warm_standby::delay` is over
-  /// or `note_steps` was called.
+  /// or `mark_stepped` was called.
   /// @param may_restart  whether any of the processes can be restarted; if not, none is made
   ///
   /// Errors: none; problems are logged. It ends only by cancellation.
@@ -122,7 +122,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
 
   /// Notes that each of the launched processes has done its first step, so that standbys no longer
   /// delay their start.
-  ELASTIC_DECL void note_steps();
+  ELASTIC_DECL void mark_stepped();
 
   /// Announces processes that will be launched for the first time, so that `make_ahead` makes
   /// standbys for them, too. What only an attempt decides, such as ranks and sizes, is not known: a
@@ -249,8 +249,8 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   ELASTIC_DECL static std::string name_of(const process_spec& spec);
   ELASTIC_DECL std::string name_of(const standby& entry) const;
   ELASTIC_DECL slot& add_slot(const std::string& key, const process_spec& spec);
-  ELASTIC_DECL void note_pool(const std::string& key, const process_spec& spec);
-  ELASTIC_DECL void note_bound(const std::string& reason);
+  ELASTIC_DECL void log_pool(const std::string& key, const process_spec& spec);
+  ELASTIC_DECL void log_bound(const std::string& reason);
   ELASTIC_DECL bool is_bound(const standby& entry) const;
   ELASTIC_DECL bool serves(const standby& entry, const std::string& key,
                            const std::string& pool) const;
@@ -282,15 +282,15 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   ELASTIC_DECL std::shared_ptr<detail::import_record> record_for(const std::string& key) const;
   ELASTIC_DECL std::uint64_t size_of_one() const;
   ELASTIC_DECL void end_for_memory(const std::string& reason);
-  ELASTIC_DECL void note_end();
-  ELASTIC_DECL void note_change();
-  ELASTIC_DECL void note_failure(const std::string& problem);
-  ELASTIC_DECL void note_dropped(const standby& entry, const detail::standby_message& message);
-  ELASTIC_DECL void note_pid(const std::string& key, pid_t pid);
-  ELASTIC_DECL void note_ready(standby& entry, const detail::standby_message& message);
-  ELASTIC_DECL void note_refusal(const std::string& reason, bool has_record);
-  ELASTIC_DECL void note_failed_run(const std::string& reason);
-  ELASTIC_DECL void note_lost_run(const std::optional<exit_status>& end);
+  ELASTIC_DECL void log_end();
+  ELASTIC_DECL void report_counts();
+  ELASTIC_DECL void take_failure(const std::string& problem);
+  ELASTIC_DECL void take_dropped(const standby& entry, const detail::standby_message& message);
+  ELASTIC_DECL void set_pid(const std::string& key, pid_t pid);
+  ELASTIC_DECL void take_ready(standby& entry, const detail::standby_message& message);
+  ELASTIC_DECL void take_refusal(const std::string& reason, bool has_record);
+  ELASTIC_DECL void disable_runs(const std::string& reason);
+  ELASTIC_DECL void take_lost_run(const std::optional<exit_status>& end);
   ELASTIC_DECL bool stands_back() const;
   ELASTIC_DECL task<standby_pointer> start(std::string key);
   ELASTIC_DECL task<void> finish(standby_pointer unfinished);

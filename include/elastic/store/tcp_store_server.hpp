@@ -205,7 +205,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
   // Each server has room for some clients, however many another one has.
   ELASTIC_DECL bool is_full() const;
-  ELASTIC_DECL void note_back_off(int problem);
+  ELASTIC_DECL void log_back_off(int problem);
 
   // Result: null if the reactor cannot take another descriptor.
   ELASTIC_DECL std::shared_ptr<tcp_store_connection> connect(int fd, bool is_v6);
@@ -221,7 +221,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL void lend_descriptors();
 
   // Logs each address once.
-  ELASTIC_DECL void note_stranger(const asio::ip::address& origin, const std::string& why);
+  ELASTIC_DECL void log_stranger(const asio::ip::address& origin, const std::string& why);
 
   // ---- ends ----------------------------------------------------------------------------------
 
@@ -231,7 +231,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL std::vector<std::shared_ptr<tcp_store_connection>> all_connections() const;
   ELASTIC_DECL void on_connection_gone(tcp_store_connection& connection,
                                        const std::string& complaint);
-  ELASTIC_DECL void note_end();
+  ELASTIC_DECL void signal_end();
 
   store_strand strand_;
   tcp_store_server::options options_;

@@ -924,7 +924,7 @@ TEST_CASE("standby_set: the first step of all ends the delay", "[standby]") {
   job.keep_warm();
   job.pass(1s);
   CHECK(job.launcher->started.size() == 1);
-  job.set.note_steps();
+  job.set.mark_stepped();
   job.pass();
   CHECK(job.launcher->started.size() == 2);
 }
@@ -933,7 +933,7 @@ TEST_CASE("standby_set: the first step of all ends the delay", "[standby]") {
 void begin_making(stage& job) {
   job.launch("1");
   job.keep_warm();
-  job.set.note_steps();
+  job.set.mark_stepped();
   job.pass();
   job.say(1, ready_of(1001));
   REQUIRE(job.launcher->started.size() == 3);

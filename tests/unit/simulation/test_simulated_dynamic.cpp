@@ -268,7 +268,7 @@ class dynamic_job final : public elastic::test::simulated_job {
     }
   }
 
-  void note_failure(const simulated_node& node) override {
+  void check_failure(const simulated_node& node) override {
     const bool is_late = node.failure.rfind("no place in a round of 'job'", 0) == 0;
     if (is_late || was_cut_off(node.id) || place_.state().closed) return;
     complain(fmt::format("node {} fails: {}", node.id, node.failure));

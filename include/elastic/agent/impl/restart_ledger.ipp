@@ -16,7 +16,7 @@ ELASTIC_DECL restart_ledger::restart_ledger(int max_restarts, worker_spec::resta
     : max_restarts_(max_restarts), terms_(std::move(terms)), name_(std::move(name)) {}
 
 ELASTIC_DECL void restart_ledger::count(int failures, time_point now) {
-  if (failures > failures_) note_failures(failures - failures_, now);
+  if (failures > failures_) count_failures(failures - failures_, now);
   failures_ = failures;
 }
 
@@ -73,7 +73,7 @@ ELASTIC_DECL bool restart_ledger::take_progress() {
   return true;
 }
 
-ELASTIC_DECL void restart_ledger::note_failures(int count, time_point now) {
+ELASTIC_DECL void restart_ledger::count_failures(int count, time_point now) {
   // An attempt counts once, however its failures become known.
   if (started_ && !take_progress() && furthest_) ++without_progress_;
   recent_.push_back({now, count});

@@ -176,16 +176,16 @@ ELASTIC_DECL void worker_group::report_start() {
   files_.become_optional();
   notify_roles();
   if (on_start_) on_start_();
-  note_early_events();
+  record_early_events();
 }
 
 /// From now on, the journal learns at once that one of these workers is hung, or has ended.
-ELASTIC_DECL void worker_group::note_early_events() {
+ELASTIC_DECL void worker_group::record_early_events() {
   for (const worker& each : attempt_.workers) {
-    if (!each.is_start_reported && !each.hung.empty()) note_hung_in_journal(each);
+    if (!each.is_start_reported && !each.hung.empty()) record_hung(each);
   }
   for (const std::size_t slot : attempt_.ended) {
-    if (!attempt_.workers[slot].is_start_reported) note_end_in_journal(attempt_.workers[slot]);
+    if (!attempt_.workers[slot].is_start_reported) record_end(attempt_.workers[slot]);
   }
   for (worker& each : attempt_.workers) each.is_start_reported = true;
 }
@@ -385,7 +385,7 @@ ELASTIC_DECL task<void> worker_group::watch_work() & {
     const time_point began = time_->now();
     const sights seen = co_await look_at_workers();
     for (const detail::suspicion_change& change : attempt_.watch.look(seen, began)) {
-      note_suspicion(change);
+      record_suspicion(change);
     }
     // Limits the time spent on sampling to one percent, however many processes there are.
     constexpr int part = 100;
@@ -464,7 +464,7 @@ ELASTIC_DECL std::optional<detail::output_reader> worker_group::output_of(std::i
   return reader;
 }
 
-ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& change) {
+ELASTIC_DECL void worker_group::record_suspicion(const detail::suspicion_change& change) {
   const bool is_none = change.suspicion == job_event::suspicion::none;
   if (is_none ? attempt_.suspected.erase(change.local_rank) == 0
               : ++attempt_.suspicions > limits::worker_suspicions) {
@@ -478,12 +478,12 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
   log_.warning("{} rank {} (local rank {}, pid {}) {}: {}{}", entry.identity.role_name,
                entry.identity.rank, change.local_rank, entry.pid, finding, change.reason,
                is_last ? "; no further one is told in this attempt" : "");
-  note_in_journal(job_event::type::worker_suspected, entry, change.reason, change.suspicion);
+  record_event(job_event::type::worker_suspected, entry, change.reason, change.suspicion);
 }
 
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   attempt_.stop_signal = plan.signal;
-  note_early_events();
+  record_early_events();
   hooks_.stop_waiting();
   if (roles_) roles_->stopped();
   announce_stop(plan);
@@ -560,9 +560,9 @@ ELASTIC_DECL process_set::services worker_group::process_services(const agent_se
     note(end);
     look_into_abort(end);
     update_state();
-    note_cause(end);
+    find_cause(end);
     const worker& ended = attempt_.workers.at(end.index);
-    if (ended.is_start_reported) note_end_in_journal(ended);
+    if (ended.is_start_reported) record_end(ended);
     parts_->ended(attempt_worker_of(end.index));
     if (on_replica_end_) on_replica_end_(end.index);
   };
@@ -633,7 +633,7 @@ ELASTIC_DECL void worker_group::end_hung(const worker_channels::hung_worker& fou
   hung.pid = entry.pid;
   hung.reason = entry.hung;
   parts_->hung(hung);
-  if (entry.is_start_reported) note_hung_in_journal(entry);
+  if (entry.is_start_reported) record_hung(entry);
   if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
     attempt_.pending_kills.emplace_back(slot, found.signal);
@@ -902,7 +902,7 @@ ELASTIC_DECL void worker_group::note(const process_set::process_end& end) {
   }
 }
 
-ELASTIC_DECL void worker_group::note_cause(const process_set::process_end& end) {
+ELASTIC_DECL void worker_group::find_cause(const process_set::process_end& end) {
   worker_group::worker& entry = attempt_.workers.at(end.index);
   if (entry.stopped_by_agent || !entry.hung.empty() || end.status.signal() != SIGKILL) return;
   const auto kills = detail::count_oom_kills();
@@ -925,10 +925,10 @@ ELASTIC_DECL detail::attempt_tally worker_group::attempt::tally() const {
   return tally;
 }
 
-ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
-                                                const worker_group::worker& entry,
-                                                std::string reason,
-                                                job_event::suspicion suspicion) {
+ELASTIC_DECL void worker_group::record_event(job_event::type kind,
+                                             const worker_group::worker& entry,
+                                             std::string reason,
+                                             job_event::suspicion suspicion) {
   if (!journal_) return;
   job_event event;
   event.kind = kind;
@@ -947,18 +947,18 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
   journal_->record(std::move(event));
 }
 
-ELASTIC_DECL void worker_group::note_hung_in_journal(const worker_group::worker& entry) {
-  note_in_journal(job_event::type::worker_hung, entry, entry.hung);
+ELASTIC_DECL void worker_group::record_hung(const worker_group::worker& entry) {
+  record_event(job_event::type::worker_hung, entry, entry.hung);
 }
 
 /// Workers that ended because they were told to are only counted, once all have ended.
-ELASTIC_DECL void worker_group::note_end_in_journal(const worker_group::worker& entry) {
+ELASTIC_DECL void worker_group::record_end(const worker_group::worker& entry) {
   if (entry.stopped_by_agent) return;
   const exit_status& status = entry.end->status;
   std::string reason = status.is_success() ? std::string() : status.text();
   if (entry.out_of_memory) reason += ", while the kernel killed processes because memory ran out";
   if (!entry.hung.empty()) reason += ", hung: " + entry.hung;
-  note_in_journal(job_event::type::worker_ended, entry, std::move(reason));
+  record_event(job_event::type::worker_ended, entry, std::move(reason));
 }
 
 ELASTIC_DECL void worker_group::update_state() {

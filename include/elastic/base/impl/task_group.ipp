@@ -36,7 +36,7 @@ struct task_group::state : std::enable_shared_from_this<state> {
       detail::start_task(
           executor, std::move(work),
           [self = shared_from_this(), cancellation = std::move(cancellation),
-           position](std::exception_ptr thrown) { self->note_end(position, thrown); },
+           position](std::exception_ptr thrown) { self->take_end(position, thrown); },
           slot);
     } catch (...) {
       // Asio calls nothing before it returns, so no end was reported.
@@ -57,7 +57,7 @@ struct task_group::state : std::enable_shared_from_this<state> {
     }
   }
 
-  void note_end(signals::iterator position, const std::exception_ptr& thrown) {
+  void take_end(signals::iterator position, const std::exception_ptr& thrown) {
     running.erase(position);
     const bool is_failure = thrown && !(is_cancelled && detail::is_cancellation(thrown));
     if (is_failure && !failure) failure = thrown;

@@ -84,12 +84,12 @@ class diagnosis_part final : public agent_part {
   ELASTIC_DECL task<finding> judge(question asked);
   ELASTIC_DECL task<void> follow_ends();
   ELASTIC_DECL task<bool> tell_ends();
-  ELASTIC_DECL void note_ends(std::string_view told);
+  ELASTIC_DECL void take_ends(std::string_view told);
   ELASTIC_DECL task<bool> look_for_waiting();
   ELASTIC_DECL task<void> watch();
   ELASTIC_DECL task<void> take_look();
   ELASTIC_DECL void end_stall();
-  ELASTIC_DECL void note_stall_elsewhere();
+  ELASTIC_DECL void record_stall_elsewhere();
   ELASTIC_DECL task<void> judge_again();
   ELASTIC_DECL void report(const stall_verdict& verdict);
   ELASTIC_DECL task<void> apply(stall_remedy remedy);

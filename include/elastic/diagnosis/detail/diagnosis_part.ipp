@@ -93,7 +93,7 @@ ELASTIC_DECL void diagnosis_part::ended(const attempt_worker& worker) {
 
 ELASTIC_DECL task<std::string> diagnosis_part::answer(round_inspection::request asked) {
   if (asked.what == question::ended) {
-    note_ends(asked.reason);
+    take_ends(asked.reason);
     co_return std::string();
   }
   node_answer answer;
@@ -103,7 +103,7 @@ ELASTIC_DECL task<std::string> diagnosis_part::answer(round_inspection::request 
   look seen;
   switch (asked.what) {
     case question::digests:
-      note_stall_elsewhere();
+      record_stall_elsewhere();
       seen = co_await inspect_twice(deadline);
       break;
     case question::last_words:
@@ -240,7 +240,7 @@ ELASTIC_DECL void diagnosis_part::progressed(const worker_progress& made) {
 
 /// The node of group rank 0 asks only during a stall, and records it. This one records how long its
 /// own workers have made no step, if they report steps, since nothing else shows here when it ends.
-ELASTIC_DECL void diagnosis_part::note_stall_elsewhere() {
+ELASTIC_DECL void diagnosis_part::record_stall_elsewhere() {
   const bool is_known = watch_ || step_ < 0 || is_stalled_elsewhere_ || !context_.journal;
   if (is_known) return;
   is_stalled_elsewhere_ = true;
@@ -346,7 +346,7 @@ ELASTIC_DECL task<bool> diagnosis_part::tell_ends() {
 }
 
 /// Takes what `tell_ends` of another node has told.
-ELASTIC_DECL void diagnosis_part::note_ends(std::string_view told) {
+ELASTIC_DECL void diagnosis_part::take_ends(std::string_view told) {
   int seconds = 0;
   const auto [end, failure] = std::from_chars(told.data(), told.data() + told.size(), seconds);
   told.remove_prefix(static_cast<std::size_t>(end - told.data()));

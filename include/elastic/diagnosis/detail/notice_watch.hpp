@@ -68,7 +68,7 @@ class notice_watch {
   ELASTIC_DECL task<void> judge();
   ELASTIC_DECL task<std::vector<worker_signs>> look();
   ELASTIC_DECL void read_failure(worker_signs& signs);
-  ELASTIC_DECL void note_failure(int local_rank, const std::string& text);
+  ELASTIC_DECL void keep_failure(int local_rank, const std::string& text);
   ELASTIC_DECL task<void> report(notice said);
 
   bool is_on_;

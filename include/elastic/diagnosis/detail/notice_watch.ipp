@@ -166,7 +166,7 @@ ELASTIC_DECL task<std::vector<worker_signs>> notice_watch::look() {
   unread_.clear();
   task<worker_look> reading = read_(std::move(asked), began_);
   worker_look found = co_await std::move(reading);
-  for (const auto& [rank, text] : found.errors) note_failure(rank, text);
+  for (const auto& [rank, text] : found.errors) keep_failure(rank, text);
   for (worker_signs& each : found.signs) {
     if (!each.ended && recorded_.contains(each.local_rank)) {
       each.failure = recorded_[each.local_rank];
@@ -176,7 +176,7 @@ ELASTIC_DECL task<std::vector<worker_signs>> notice_watch::look() {
   co_return std::move(found.signs);
 }
 
-ELASTIC_DECL void notice_watch::note_failure(int local_rank, const std::string& text) {
+ELASTIC_DECL void notice_watch::keep_failure(int local_rank, const std::string& text) {
   if (!text.empty()) recorded_[local_rank] = {text, agent_.time->now()};
 }
 

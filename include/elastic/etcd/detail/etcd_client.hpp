@@ -141,8 +141,8 @@ class etcd_client {
   ELASTIC_DECL static std::string shown(const http_response& response);
 
   // Logs one line for each absence, so that the log shows what the program waits for.
-  ELASTIC_DECL void note_absence(const std::string& tried, duration remaining);
-  ELASTIC_DECL void note_answer();
+  ELASTIC_DECL void log_absence(const std::string& tried, duration remaining);
+  ELASTIC_DECL void mark_reached();
 
   // ---- connections ----------------------------------------------------------------------------
 

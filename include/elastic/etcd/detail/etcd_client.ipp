@@ -108,7 +108,7 @@ ELASTIC_DECL task<http_response> etcd_client::ask(http_request request) & {
     for (std::size_t i = 0; i < options_.members.size(); ++i) {
       std::optional<http_response> answer = co_await try_member(current_, request, tried);
       if (answer) {
-        note_answer();
+        mark_reached();
         co_return std::move(*answer);
       }
       current_ = (current_ + 1) % options_.members.size();
@@ -118,7 +118,7 @@ ELASTIC_DECL task<http_response> etcd_client::ask(http_request request) & {
       is_lost_ = true;
       throw error(errc::connection_failed, fmt::format("etcd cannot be reached: {}", tried));
     }
-    note_absence(tried, limit - now);
+    log_absence(tried, limit - now);
     const time_point next_try = std::min(now + pause, limit);
     co_await time().sleep_until(next_try);
     pause = std::min<duration>(2 * pause, last_pause);
@@ -185,7 +185,7 @@ ELASTIC_DECL std::string etcd_client::shown(const http_response& response) {
   return fmt::format("HTTP status {}, '{}'", response.status, text);
 }
 
-ELASTIC_DECL void etcd_client::note_absence(const std::string& tried, duration remaining) {
+ELASTIC_DECL void etcd_client::log_absence(const std::string& tried, duration remaining) {
   if (!is_told_away_) {
     options_.log.warning("etcd cannot be reached: {}; it is tried for {} s more", tried,
                          std::chrono::ceil<std::chrono::seconds>(remaining).count());
@@ -194,7 +194,7 @@ ELASTIC_DECL void etcd_client::note_absence(const std::string& tried, duration r
   options_.log.debug("etcd cannot be reached, trying again: {}", tried);
 }
 
-ELASTIC_DECL void etcd_client::note_answer() {
+ELASTIC_DECL void etcd_client::mark_reached() {
   if (is_told_away_) options_.log.info("the etcd at {} answers", name_of(current_));
   is_told_away_ = false;
   was_reached_ = true;

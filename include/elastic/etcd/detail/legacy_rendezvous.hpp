@@ -88,8 +88,8 @@ class legacy_rendezvous final : public rendezvous_handler {
 
   // ---- changes of a round ---------------------------------------------------------------------
 
-  ELASTIC_DECL task<void> note_change();
-  ELASTIC_DECL task<void> note_failure(std::string reason);
+  ELASTIC_DECL task<void> await_change();
+  ELASTIC_DECL task<void> publish_failure(std::string reason);
 
   // Returns with a change when this node has to give up the others, even while it still tries to
   // reach etcd.

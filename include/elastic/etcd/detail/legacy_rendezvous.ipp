@@ -47,7 +47,7 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::next_round() {
 }
 
 ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::wait_for_change() {
-  if (!change_) co_await race(note_change(), give_up_in_time());
+  if (!change_) co_await race(await_change(), give_up_in_time());
   co_return *change_;
 }
 
@@ -75,7 +75,7 @@ ELASTIC_DECL task<void> legacy_rendezvous::come_back() {
 
 ELASTIC_DECL task<void> legacy_rendezvous::look_once() { co_await shared_.look(); }
 
-ELASTIC_DECL task<void> legacy_rendezvous::note_change() {
+ELASTIC_DECL task<void> legacy_rendezvous::await_change() {
   while (!change_) {
     view current = co_await shared_.look();
     if (is_closed(current)) {
@@ -96,11 +96,11 @@ ELASTIC_DECL task<void> legacy_rendezvous::note_change() {
 }
 
 ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::report_failure(std::string reason) {
-  co_await race(note_failure(std::move(reason)), give_up_in_time());
+  co_await race(publish_failure(std::move(reason)), give_up_in_time());
   co_return *change_;
 }
 
-ELASTIC_DECL task<void> legacy_rendezvous::note_failure(std::string reason) {
+ELASTIC_DECL task<void> legacy_rendezvous::publish_failure(std::string reason) {
   const view current = co_await shared_.look();
   if (is_closed(current)) throw closed_error(run_id(), current.state->ending);
   if (!change_) change_ = change_of(current);

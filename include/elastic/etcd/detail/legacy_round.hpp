@@ -74,7 +74,7 @@ class legacy_round {
   ELASTIC_DECL task<void> create(view current);
   ELASTIC_DECL task<void> join(view current);
   ELASTIC_DECL task<void> refresh_call(view current);
-  ELASTIC_DECL void note_refresh();
+  ELASTIC_DECL void schedule_refresh();
   ELASTIC_DECL task<void> freeze(view current);
   ELASTIC_DECL task<void> confirm(view current);
   ELASTIC_DECL task<void> announce(view current);

@@ -149,15 +149,15 @@ ELASTIC_DECL task<void> legacy_round::join(view current) {
   me_.call_end.reset();
   if (!waits_call) co_return;
   me_.call_end = time_->now() + settings_.last_call_timeout;
-  note_refresh();
+  schedule_refresh();
 }
 
 ELASTIC_DECL task<void> legacy_round::refresh_call(view current) {
   const bool was_refreshed = co_await put(current, legacy_ttl::passing);
-  if (was_refreshed) note_refresh();
+  if (was_refreshed) schedule_refresh();
 }
 
-ELASTIC_DECL void legacy_round::note_refresh() {
+ELASTIC_DECL void legacy_round::schedule_refresh() {
   me_.next_refresh = time_->now() + duration(legacy_ttl::passing) / 2;
 }
 

@@ -365,7 +365,7 @@ inline void refuse_own_options(const rendezvous_parameters& parameters, const et
                           parameters.name_of("secret_file"), client.name()));
 }
 
-inline task<void> note_met(task<void> meeting, bool& has_met) {
+inline task<void> mark_met(task<void> meeting, bool& has_met) {
   co_await std::move(meeting);
   has_met = true;
 }
@@ -377,7 +377,7 @@ inline task<std::shared_ptr<rendezvous_handler>> meet_unless_legacy(
     std::shared_ptr<rendezvous_handler>& tried) {
   bool has_met = false;
   task<void> legacy = await_legacy(client, legacy_path(parameters));
-  co_await race(note_met(std::move(meeting), has_met), std::move(legacy));
+  co_await race(mark_met(std::move(meeting), has_met), std::move(legacy));
   if (has_met) co_return tried;
   co_await tried->shutdown();
   tried.reset();

@@ -55,7 +55,7 @@ ELASTIC_DECL std::shared_ptr<const registered_function> function_table::find(
                           names.empty() ? "none" : names));
 }
 
-ELASTIC_DECL void function_table::note_main() {
+ELASTIC_DECL void function_table::set_main_asks() {
   const std::lock_guard<std::mutex> hold(mutex_);
   main_asks_ = true;
 }
@@ -112,7 +112,7 @@ inline int answer_call(const std::string& name) {
 }  // namespace detail
 
 ELASTIC_DECL std::optional<int> run_entrypoint() {
-  detail::function_table::here().note_main();
+  detail::function_table::here().set_main_asks();
   const char* const variable = std::getenv(entrypoint_variable);
   if (!variable) return std::nullopt;
   const std::string name = variable;

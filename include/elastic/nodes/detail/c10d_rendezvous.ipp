@@ -145,7 +145,7 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::next_round() {
   co_await workers_.stop();
   if (!link_) co_await begin();
   throw_if_over();
-  link_->note_no_workers();
+  link_->set_no_workers();
   co_await join();
   co_return co_await placed_round();
 }
@@ -302,7 +302,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::host_abandoned_endpoint() {
   }
   if (!*may_host_ || link_->was_connected()) co_return;
   const bool hosts_it = co_await host_endpoint();
-  if (hosts_it) link_->note_own_server();
+  if (hosts_it) link_->set_own_server();
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::news() {

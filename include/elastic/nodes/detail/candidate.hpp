@@ -139,10 +139,10 @@ class candidate final : public store_extension {
   ELASTIC_DECL task<void> keep_connected(int peer);
   ELASTIC_DECL task<std::shared_ptr<message_channel>> try_connect(int peer);
   ELASTIC_DECL task<void> converse(int peer, std::shared_ptr<message_channel> channel);
-  ELASTIC_DECL void note_missing(route& way, time_point since);
+  ELASTIC_DECL void mark_missing(route& way, time_point since);
   ELASTIC_DECL void warn_of_absence(int peer);
-  ELASTIC_DECL void note_return(int peer);
-  ELASTIC_DECL void note_rejection(int peer, const std::string& why);
+  ELASTIC_DECL void log_return(int peer);
+  ELASTIC_DECL void log_rejection(int peer, const std::string& why);
   ELASTIC_DECL void log_note(const vote_machine::note& note) const;
   ELASTIC_DECL bool take_answer(int peer, const candidate_answer& answer, message_channel& source);
 

@@ -284,7 +284,7 @@ ELASTIC_DECL void candidate::end_look(int peer) {
 ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& answer,
                                   std::string address) {
   if (answer.index != peer) {
-    note_rejection(
+    log_rejection(
         peer,
         fmt::format(
             "the endpoints '{}': candidate {} is met at the address of candidate {}: two of the "
@@ -369,7 +369,7 @@ inline constexpr std::chrono::minutes absence_reminder{10};
 ELASTIC_DECL task<void> candidate::keep_connected(int peer) {
   event_flag& arrival = *route_to(peer).arrival;
   duration pause = first_peer_pause;
-  note_missing(route_to(peer), chosen_.time->now());
+  mark_missing(route_to(peer), chosen_.time->now());
   for (;;) {
     warn_of_absence(peer);
     const std::shared_ptr<message_channel> channel = co_await try_connect(peer);
@@ -431,14 +431,14 @@ ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_ch
   way.is_met = false;
   const auto former = std::exchange(way.channel, nullptr);
   if (former) {
-    note_missing(way, chosen_.time->now());
+    mark_missing(way, chosen_.time->now());
     votes_->lost(peer, chosen_.time->now());
   }
   announce_leader();
   wake();
 }
 
-ELASTIC_DECL void candidate::note_missing(route& way, time_point since) {
+ELASTIC_DECL void candidate::mark_missing(route& way, time_point since) {
   way.missing_since = since;
   way.next_warning = since + absence_warning;
 }
@@ -460,13 +460,13 @@ ELASTIC_DECL void candidate::warn_of_absence(int peer) {
                       way.problem, meaning);
 }
 
-ELASTIC_DECL void candidate::note_return(int peer) {
+ELASTIC_DECL void candidate::log_return(int peer) {
   if (!std::exchange(route_to(peer).was_warned_of, false)) return;
   chosen_.log.info("candidate {} of the endpoints, {}, is reached again", peer,
                    chosen_.others[static_cast<std::size_t>(peer)]->name());
 }
 
-ELASTIC_DECL void candidate::note_rejection(int peer, const std::string& why) {
+ELASTIC_DECL void candidate::log_rejection(int peer, const std::string& why) {
   constexpr std::size_t most_rejections = 16;
   route_to(peer).problem = why;
   const bool has_room = rejections_.size() < most_rejections;
@@ -481,14 +481,14 @@ ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answe
     return take(peer, *present, source.remote_address());
   }
   if (const auto* rejected = std::get_if<candidate_messages::rejected>(&answer)) {
-    note_rejection(peer, rejected->why);
+    log_rejection(peer, rejected->why);
     return false;
   }
   const bool is_accepted = std::holds_alternative<candidate_messages::accepted>(answer);
   if (is_accepted && way.is_met && !way.channel) {
     way.channel = way.connection;
     votes_->reached(peer, now);
-    note_return(peer);
+    log_return(peer);
   }
   if (!way.channel) return true;
   if (const auto* grant = std::get_if<candidate_messages::grant>(&answer)) {

@@ -236,7 +236,7 @@ ELASTIC_DECL task<void> candidate_source::news() {
     parameters_.log.debug("no endpoint can be served: {}", failure.what());
   }
   if (!candidate_) co_return;
-  leader_->note_own_candidate(candidate_->place(), candidate_->node());
+  leader_->set_own_candidate(candidate_->place(), candidate_->node());
   parameters_.log.info("the port of {} is free now: this node serves there",
                        to_text(endpoints_[static_cast<std::size_t>(candidate_->place())]));
 }

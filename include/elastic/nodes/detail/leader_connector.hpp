@@ -61,7 +61,7 @@ class leader_connector final : public message_connector {
   }
 
   /// Sets the candidate of this process and its number, if it had none before.
-  void note_own_candidate(int place, std::uint64_t node) {
+  void set_own_candidate(int place, std::uint64_t node) {
     chosen_.self = place;
     chosen_.node = node;
   }
@@ -84,7 +84,7 @@ class leader_connector final : public message_connector {
   ELASTIC_DECL std::string objection(std::size_t place, int index) const;
 
   // Notes that a server does not belong to this job.
-  ELASTIC_DECL void note_refusal(search& state, const std::string& why);
+  ELASTIC_DECL void log_refusal(search& state, const std::string& why);
 
   options chosen_;
   /// By the index of the candidate.

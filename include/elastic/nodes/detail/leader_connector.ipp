@@ -122,13 +122,13 @@ ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> state, s
   } catch (const error& failure) {
     problems_[place] = failure.what();
     // The secrets differ, or only one side has one: the other candidates will not help.
-    if (failure.code() == errc::invalid_argument) note_refusal(*state, failure.what());
+    if (failure.code() == errc::invalid_argument) log_refusal(*state, failure.what());
     chosen_.log.debug("{} is not reached: {}", connector->name(), failure.what());
   }
   co_return channel;
 }
 
-ELASTIC_DECL void leader_connector::note_refusal(search& state, const std::string& why) {
+ELASTIC_DECL void leader_connector::log_refusal(search& state, const std::string& why) {
   if (term_ > 0) {
     // This node has been in the job before, so this is a program that now has a lost host's port.
     if (std::exchange(last_refusal_, why) != why) {
@@ -164,7 +164,7 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> state
         if (waits) why = objection(place, waits->index);
         if (waits) problems_[place] = "it knows of no leader yet";
         if (!why.empty()) {
-          note_refusal(*state, why);
+          log_refusal(*state, why);
           co_return;
         }
         if (!leads || leads->term < term_) continue;
@@ -178,7 +178,7 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> state
   } catch (const error& failure) {
     problems_[place] = failure.what();
     // The secrets differ, or only one side has one.
-    if (failure.code() == errc::invalid_argument) note_refusal(*state, failure.what());
+    if (failure.code() == errc::invalid_argument) log_refusal(*state, failure.what());
     chosen_.log.debug("{} does not say who leads: {}", chosen_.candidates[place]->name(),
                       failure.what());
   }

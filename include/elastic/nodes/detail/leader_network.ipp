@@ -24,7 +24,7 @@ ELASTIC_DECL task<endpoint> tcp_leader_network::serve(std::shared_ptr<store_exte
   host_ = std::make_unique<rendezvous_host>(executor, std::move(point), any_port, parameters_,
                                             rendezvous_protocol::native, std::move(extension));
   endpoint at(address_, host_->port());
-  note_open_port(parameters_, address_, at.port, address_);
+  log_open_port(parameters_, address_, at.port, address_);
   co_return at;
 }
 

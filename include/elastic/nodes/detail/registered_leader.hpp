@@ -111,8 +111,8 @@ class registered_leader final : public store_extension,
   ELASTIC_DECL bool has_lease() const;
   // Whether the job has reached a state that the registry does not have.
   ELASTIC_DECL bool has_news();
-  ELASTIC_DECL void note_absence(const std::string& why);
-  ELASTIC_DECL void note_return();
+  ELASTIC_DECL void mark_away(const std::string& why);
+  ELASTIC_DECL void mark_reached();
 
   // Whether the registry has what nodes are about to be told.
   ELASTIC_DECL bool may_answer(const rendezvous_coordinator& job);

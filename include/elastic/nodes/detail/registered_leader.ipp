@@ -198,7 +198,7 @@ ELASTIC_DECL auto registered_leader::write() -> task<outcome> {
     seen = co_await chosen_.registry->look();
   } catch (const error& failure) {
     if (failure.code() == errc::invalid_argument) throw;
-    note_absence(failure.what());
+    mark_away(failure.what());
     co_return outcome::unknown;
   }
   const outcome came = classify(seen);
@@ -207,7 +207,7 @@ ELASTIC_DECL auto registered_leader::write() -> task<outcome> {
   next_beat_ = begun + beat_;
   written_ = record.kept;
   written_version_ = content;
-  note_return();
+  mark_reached();
   co_return came;
 }
 
@@ -231,7 +231,7 @@ ELASTIC_DECL bool registered_leader::has_lease() const {
   return !is_replaced_ && !is_retiring_ && chosen_.time->now() < lease_end_;
 }
 
-ELASTIC_DECL void registered_leader::note_absence(const std::string& why) {
+ELASTIC_DECL void registered_leader::mark_away(const std::string& why) {
   if (!job_) {
     const std::lock_guard lock(access_);
     problem_ = why;
@@ -253,7 +253,7 @@ ELASTIC_DECL std::string registered_leader::problem() const {
   return problem_;
 }
 
-ELASTIC_DECL void registered_leader::note_return() {
+ELASTIC_DECL void registered_leader::mark_reached() {
   if (!std::exchange(is_away_, false)) return;
   if (job_) job_->suspend(false, chosen_.time->now());
   chosen_.log.info("rendezvous of job '{}': {} can be read and written again", chosen_.run_id,

@@ -109,7 +109,7 @@ class registry_connector final : public message_connector {
 
   // Notes the job file of this node when its agent begins to lead. Nodes that follow a leader have
   // its file, or it refuses them. Result: whether the registry answered.
-  ELASTIC_DECL task<bool> note_job_file();
+  ELASTIC_DECL task<bool> record_job_file();
   ELASTIC_DECL task<bool> try_note_job_file();
   // The run id of a role that runs with the job file of the record; empty: none does.
   ELASTIC_DECL task<std::string> running_role(job_file_record record);

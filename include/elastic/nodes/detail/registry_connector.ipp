@@ -80,7 +80,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect(
     if (seen_) {
       const std::shared_ptr<message_channel> channel = co_await try_leader();
       if (channel) {
-        const bool is_noted = co_await note_job_file();
+        const bool is_noted = co_await record_job_file();
         if (is_noted) co_return channel;
       }
     }
@@ -172,7 +172,7 @@ ELASTIC_DECL auto registry_connector::ask(leader_record record)
 
 // ---- job files ----------------------------------------------------------------------------------
 
-ELASTIC_DECL task<bool> registry_connector::note_job_file() {
+ELASTIC_DECL task<bool> registry_connector::record_job_file() {
   const bool is_due =
       chosen_.job_files && reaches_own_process() && noted_term_ != connected_.kept.term;
   if (!is_due) co_return true;

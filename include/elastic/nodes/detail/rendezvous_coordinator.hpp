@@ -243,9 +243,9 @@ class rendezvous_coordinator {
   ELASTIC_DECL std::string no_room() const;
 
   // A node has a connection from now on.
-  ELASTIC_DECL void note_arrival(const node_id& node, member& entry);
+  ELASTIC_DECL void mark_present(const node_id& node, member& entry);
   // A node has no connection any more.
-  ELASTIC_DECL void note_absence(const node_id& node, member& entry, time_point now);
+  ELASTIC_DECL void mark_absent(const node_id& node, member& entry, time_point now);
 
   ELASTIC_DECL void welcome_witness(connection link, const node_id& node);
 
@@ -257,7 +257,7 @@ class rendezvous_coordinator {
   // Takes over what the node knows from a former server.
   ELASTIC_DECL void take_over(const rendezvous_messages::hello& request, const member& node,
                               time_point now);
-  ELASTIC_DECL void note_account(const member& node, std::int64_t after);
+  ELASTIC_DECL void apply_account(const member& node, std::int64_t after);
 
   // Makes the numbers of rounds continue from there.
   ELASTIC_DECL void begin_at(std::int64_t round);
@@ -333,7 +333,7 @@ class rendezvous_coordinator {
   // Result: whether the node was excluded before.
   ELASTIC_DECL bool set_excluded(member& entry, bool is_excluded);
   // Notifies a waiting node that begins to stand by: its wait then has no limit.
-  ELASTIC_DECL void note_standby(const node_id& node, member& entry);
+  ELASTIC_DECL void mark_standby(const node_id& node, member& entry);
   ELASTIC_DECL std::vector<std::string> excluded_names() const;
   // If the job has had too few other nodes for the length of a last call, readmits the node that
   // was excluded first. Result: whether it did.
@@ -374,9 +374,9 @@ class rendezvous_coordinator {
   // "node a_1_0, node b_1_0, node c_1_0 and 2 more"
   ELASTIC_DECL std::string some_participants() const;
 
-  ELASTIC_DECL void note_completion();
+  ELASTIC_DECL void record_round();
   ELASTIC_DECL newest_round describe_round() const;
-  ELASTIC_DECL void note_members_of_round();
+  ELASTIC_DECL void mark_members();
   ELASTIC_DECL int host_rank() const;
 
   // The node of rank 0 serves the workers. If it is on this host, it reached the server without a
@@ -387,7 +387,7 @@ class rendezvous_coordinator {
   // ---- roster ---------------------------------------------------------------------------------
 
   ELASTIC_DECL void list(const node_id& node, member& entry);
-  ELASTIC_DECL void note_lost(const node_id& node, const member& entry);
+  ELASTIC_DECL void mark_lost(const node_id& node, const member& entry);
   ELASTIC_DECL node_presence presence_of(const node_id& node) const;
 
   // ---- time -----------------------------------------------------------------------------------

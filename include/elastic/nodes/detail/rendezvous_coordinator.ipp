@@ -128,7 +128,7 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection link, time_poi
   gone.contact.end_link(now);
   wake_at(gone.contact.lost_at(settings_));
   wake_for_fence(now);
-  note_absence(node, gone, now);
+  mark_absent(node, gone, now);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::wake_for_fence(time_point now) {
@@ -202,7 +202,7 @@ ELASTIC_DECL auto rendezvous_coordinator::connect(connection link,
   nodes_[link] = request.node;
   node.contact.begin(link, now);
   node.ends = ends_[link];
-  note_arrival(request.node, node);
+  mark_present(request.node, node);
   node.hosts = request.hosts;
   node.former = request.former;
   node.has_reports = request.has_reports;
@@ -245,14 +245,14 @@ ELASTIC_DECL std::string rendezvous_coordinator::no_room() const {
       run_id_, most_connected(), settings_.max_nodes, limits::rendezvous_spare_nodes);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_arrival(const node_id& node, member& entry) {
+ELASTIC_DECL void rendezvous_coordinator::mark_present(const node_id& node, member& entry) {
   gone_.remove(entry.gone);
   idle_.remove(entry.idle);
   if (!entry.has_asked) entry.idle = idle_.add(node);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_absence(const node_id& node, member& entry,
-                                                       time_point now) {
+ELASTIC_DECL void rendezvous_coordinator::mark_absent(const node_id& node, member& entry,
+                                                      time_point now) {
   idle_.remove(entry.idle);
   const bool has_place = state_.participants.count(node) != 0 || state_.wait_list.count(node) != 0;
   entry.gone = gone_.add(node, has_place);
@@ -353,7 +353,7 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
   wake_at(former_.over_at());
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_account(const member& node, std::int64_t after) {
+ELASTIC_DECL void rendezvous_coordinator::apply_account(const member& node, std::int64_t after) {
   begin_at(after + 1);
   if (has_made_round_) return;
   if (node.hosts) former_.host_joined();
@@ -393,7 +393,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   entry.own_addresses = request.addresses;
   joining_.insert(node);
   wake_at(*entry.join_deadline);
-  note_account(entry, request.after);
+  apply_account(entry, request.after);
   // The nodes of the round learned of the pause when the round ended.
   if (is_paused() && state_.participants.count(node) == 0) {
     answer(node, rendezvous_messages::on_hold{"the job pauses"});
@@ -562,7 +562,7 @@ ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entr
     const round_decision decision =
         decide_join(state_, node, settings_, round_rules::direct, now, *entry.join_deadline);
     switch (decision.action) {
-      case round_action::wait: return note_standby(node, entry);
+      case round_action::wait: return mark_standby(node, entry);
       case round_action::placed: end_joining(node, entry); return answer_placed(node, entry, now);
       case round_action::refuse_closed:
         end_joining(node, entry);
@@ -586,7 +586,7 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(round_action action, std::st
   const std::int64_t round = state_.round;
   const bool was_complete = state_.complete;
   apply(state_, action, node, settings_, now);
-  roster_.note_change();
+  roster_.mark_changed();
   log_.debug("rendezvous of job '{}', round {}: node {} {}: {}", run_id_, round, node.text(),
              verb_of(action), reason);
   const bool matters_to_others = frees_others(state_, action, settings_);
@@ -594,7 +594,7 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(round_action action, std::st
     settle_all_ = true;
   }
   if (round != state_.round) begin_round();
-  if (!was_complete && state_.complete) note_completion();
+  if (!was_complete && state_.complete) record_round();
   if (state_.deadline) wake_at(*state_.deadline);
   if (state_.scale_up_at) wake_at(*state_.scale_up_at);
 }
@@ -706,7 +706,7 @@ ELASTIC_DECL bool rendezvous_coordinator::set_excluded(member& entry, bool is_ex
   return was_excluded;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_standby(const node_id& node, member& entry) {
+ELASTIC_DECL void rendezvous_coordinator::mark_standby(const node_id& node, member& entry) {
   const bool stands_by = state_.redundancy_list.count(node) != 0;
   const bool knew_it = std::exchange(entry.knows_standby, stands_by);
   if (!stands_by || knew_it) return;
@@ -776,7 +776,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   gone_.remove(entry.gone);
   end_pause(node, now);
   const bool has_finished = entry.has_finished;
-  if (how != "left") note_lost(node, entry);
+  if (how != "left") mark_lost(node, entry);
   const bool ran = state_.complete && state_.participants.count(node) != 0;
   if (entry.was_in_newest && how == "left") own_fence_.node_left();
   if (ran && has_finished) --finished_;
@@ -888,13 +888,13 @@ ELASTIC_DECL std::string rendezvous_coordinator::some_participants() const {
   return fmt::format("{} and {} more", names, state_.participants.size() - most);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_completion() {
+ELASTIC_DECL void rendezvous_coordinator::record_round() {
   has_made_round_ = true;
   ++content_version_;
   newest_ = describe_round();
   own_fence_.begin_round(newest_.members.size(), newest_.leader_node != 0);
   if (newest_.world_size == settings_.max_nodes) roster_.forget_lost();
-  note_members_of_round();
+  mark_members();
   if (state_.redundancy_list.empty()) return;
   log_.info("rendezvous of job '{}', round {}: {} in it, {} on standby", run_id_, state_.round,
             quantity(newest_.world_size, "node"), state_.redundancy_list.size());
@@ -915,7 +915,7 @@ ELASTIC_DECL newest_round rendezvous_coordinator::describe_round() const {
   return described;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_members_of_round() {
+ELASTIC_DECL void rendezvous_coordinator::mark_members() {
   if (known_names_.size() > limits::nodes) known_names_.clear();
   for (auto& [node, entry] : counted(members_)) {
     entry.was_in_newest = state_.participants.count(node) != 0;
@@ -965,12 +965,12 @@ ELASTIC_DECL void rendezvous_coordinator::ask_for_reports(member& entry) {
 }
 
 ELASTIC_DECL void rendezvous_coordinator::list(const node_id& node, member& entry) {
-  roster_.note_change();
+  roster_.mark_changed();
   if (entry.key == 0) entry.key = roster_.enter(node.host);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_lost(const node_id& node, const member& entry) {
-  roster_.note_change();
+ELASTIC_DECL void rendezvous_coordinator::mark_lost(const node_id& node, const member& entry) {
+  roster_.mark_changed();
   if (entry.key == 0) return;
   roster_.lose({entry.key, node.host, node.text(), node_presence::lost, -1});
 }

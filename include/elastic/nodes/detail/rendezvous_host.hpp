@@ -102,8 +102,8 @@ ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor exec
 /// Logs that a job without a secret has a port open to others than this host.
 /// @param host     where it serves
 /// @param reached  what everyone who can reach the port can access
-ELASTIC_DECL void note_open_port(const rendezvous_parameters& parameters, const std::string& host,
-                                 std::uint16_t port, std::string_view reached);
+ELASTIC_DECL void log_open_port(const rendezvous_parameters& parameters, const std::string& host,
+                                std::uint16_t port, std::string_view reached);
 
 }  // namespace elastic::detail
 

@@ -43,7 +43,7 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
   try {
     auto host = std::make_unique<rendezvous_host>(executor, std::move(point), server.port,
                                                   parameters, protocol, std::move(service));
-    note_open_port(parameters, server.host, server.port, reached);
+    log_open_port(parameters, server.host, server.port, reached);
     co_return host;
   } catch (const error& failure) {
     if (failure.code() != errc::address_in_use || decided) throw;
@@ -132,8 +132,8 @@ ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor exec
   return new_shared<tcp_store>(std::move(executor), std::move(options));
 }
 
-ELASTIC_DECL void note_open_port(const rendezvous_parameters& parameters, const std::string& host,
-                                 std::uint16_t port, std::string_view reached) {
+ELASTIC_DECL void log_open_port(const rendezvous_parameters& parameters, const std::string& host,
+                                std::uint16_t port, std::string_view reached) {
   if (is_loopback(host) || parameters.secret) return;
   parameters.log.info(
       "port {} is open to anyone who can reach {}: with {}, only those who hold the job's secret "

@@ -102,7 +102,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL task<void> news();
 
   /// The server belongs to this node from now on. Call it before the first connection.
-  void note_own_server() { greeting_.hosts = true; }
+  void set_own_server() { greeting_.hosts = true; }
 
   /// Sends a request now and after every reconnect, until another one supersedes it. Its effect
   /// must be the same whether it arrives once or twice.
@@ -142,7 +142,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void skip_rounds_through(std::int64_t last);
 
   /// This node has no worker until it is placed again.
-  void note_no_workers() { has_no_workers_ = true; }
+  void set_no_workers() { has_no_workers_ = true; }
 
   /// Why the last attempt to connect failed.
   const std::string& last_problem() const { return last_problem_; }
@@ -209,7 +209,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL std::string stranger() const;
 
   // Notes the end of the round that this node may be in, if the welcome implies it.
-  ELASTIC_DECL void note_end_of_round(bool is_known, bool is_other_server);
+  ELASTIC_DECL void infer_end_of_round(bool is_known, bool is_other_server);
   ELASTIC_DECL void take_up(message_channel& channel, const rendezvous_messages::welcome& reply,
                             time_point greeted_at);
 
@@ -255,7 +255,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void take(const rendezvous_messages::on_hold& reply);
   ELASTIC_DECL void take(const rendezvous_messages::changed& reply);
   ELASTIC_DECL void take(const rendezvous_messages::all_finished& reply);
-  ELASTIC_DECL void note_lost(std::string why);
+  ELASTIC_DECL void mark_lost(std::string why);
 
   /// When the workers of this node must be gone.
   ELASTIC_DECL time_point fence() const;

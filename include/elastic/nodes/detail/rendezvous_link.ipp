@@ -186,7 +186,7 @@ ELASTIC_DECL void rendezvous_link::begin_absence(time_point now) {
   if (has_server_resigned_) {
     // Its successor ends the round, and knows nothing of connections that have ended.
     end_ = fencing::of_silence(settings_.silence());
-    return note_lost("the node that led the job no longer leads it");
+    return mark_lost("the node that led the job no longer leads it");
   }
   const duration grace = settings_.reconnect_grace;
   end_ = connector_->reaches_own_process() ? fencing::of_step_down(grace) : fencing::of_end(grace);
@@ -203,7 +203,7 @@ ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<ch
     if (channel) co_return channel;
     const time_point now = time_->now();
     if (lost_at_ && now >= *lost_at_) {
-      note_lost(fmt::format("the connection to the rendezvous at {} was lost",
+      mark_lost(fmt::format("the connection to the rendezvous at {} was lost",
                             connector_->connected_to()));
       lost_at_.reset();
     }
@@ -375,7 +375,7 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   both_ended_at_.reset();
   const bool is_other_server = greeting_.highest_term != 0 && reply.term > greeting_.highest_term;
   greeting_.highest_term = std::max(greeting_.highest_term, reply.term);
-  if (!reply.resumed || is_other_server) note_end_of_round(reply.resumed, is_other_server);
+  if (!reply.resumed || is_other_server) infer_end_of_round(reply.resumed, is_other_server);
   has_server_resigned_ = false;
   // Must precede a request to join, which could begin the round.
   send_hold(channel);
@@ -384,13 +384,13 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   notify();
 }
 
-ELASTIC_DECL void rendezvous_link::note_end_of_round(bool is_known, bool is_other_server) {
+ELASTIC_DECL void rendezvous_link::infer_end_of_round(bool is_known, bool is_other_server) {
   if (greeting_.former) greeting_.former->until_end = false;
   // A new server also says that it knows this node if only its first welcome was lost. But the
   // successor of a server that resigned, if greeted only once, waits for the nodes of the round.
   const bool is_waited_for = is_known && has_server_resigned_;
   if (known_.placed && !is_waited_for) is_given_up_ = true;
-  note_lost(is_other_server ? "the server of the rendezvous was restarted"
+  mark_lost(is_other_server ? "the server of the rendezvous was restarted"
                             : "this node was given up by the others");
 }
 
@@ -413,7 +413,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
     const bool is_lost = time_->now() >= known_alive_at_ + patience;
     if (is_lost) {
       if (greeting_.former) greeting_.former->until_end = false;
-      note_lost(fmt::format("{} does not answer", server_));
+      mark_lost(fmt::format("{} does not answer", server_));
     }
     const bool has_workers = known_.placed && !known_.all_finished;
     const time_point limit = is_lost && has_workers ? fence() : known_alive_at_ + patience;
@@ -570,7 +570,7 @@ ELASTIC_DECL task<void> rendezvous_link::wait_for_fence() {
   }
 }
 
-ELASTIC_DECL void rendezvous_link::note_lost(std::string why) {
+ELASTIC_DECL void rendezvous_link::mark_lost(std::string why) {
   if (!known_.placed || known_.change || known_.all_finished) return;
   const int restarts = known_.placed->restarts;
   known_.change = rendezvous_change{rendezvous_change::cause::node_lost, std::move(why), restarts};

@@ -185,7 +185,7 @@ class rendezvous_service final : public store_extension,
     bool is_told = false;
   };
 
-  ELASTIC_DECL void note_wait(const rendezvous_coordinator& job);
+  ELASTIC_DECL void update_wait(const rendezvous_coordinator& job);
   ELASTIC_DECL time_point next_comparison() const;
   ELASTIC_DECL void compare_waits();
 

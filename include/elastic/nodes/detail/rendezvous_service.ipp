@@ -296,7 +296,7 @@ ELASTIC_DECL time_point rendezvous_service::next_listing() const {
   return next;
 }
 
-ELASTIC_DECL void rendezvous_service::note_wait(const rendezvous_coordinator& job) {
+ELASTIC_DECL void rendezvous_service::update_wait(const rendezvous_coordinator& job) {
   if (job.is_short()) {
     waits_.try_emplace(job.run_id(), wait{time_->now()});
   } else {
@@ -338,7 +338,7 @@ ELASTIC_DECL void rendezvous_service::compare_waits() {
 }
 
 ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
-  note_wait(job);
+  update_wait(job);
   pass_reports(job);
   const bool may_answer = !may_answer_ || may_answer_(job);
   if (may_answer) send_held();

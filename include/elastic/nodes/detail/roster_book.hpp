@@ -19,7 +19,7 @@ class roster_book {
  public:
   /// Changes whenever the roster may have changed.
   std::uint64_t version() const { return version_; }
-  void note_change() { ++version_; }
+  void mark_changed() { ++version_; }
 
   /// A key for a new node. If a node of its host was lost, the new one replaces it.
   std::int64_t enter(const std::string& host) {

@@ -183,7 +183,7 @@ inline void leave_redundancy_list(round_state& state, const node_id& node,
 }
 
 /// The departure of the last participant of a complete round begins the next round.
-inline void note_departure(round_state& state, const rendezvous_settings& settings) {
+inline void apply_departure(round_state& state, const rendezvous_settings& settings) {
   if (state.complete && state.participants.empty()) {
     state.complete = false;
     state.scale_up_at.reset();
@@ -211,13 +211,13 @@ ELASTIC_DECL void apply(round_state& state, round_action action, const node_id& 
       break;
     case round_action::leave_round:
       state.participants.erase(node);
-      note_departure(state, settings);
+      apply_departure(state, settings);
       break;
     case round_action::leave_to_rejoin:
       ELASTIC_ASSERT(state.complete && contains(state, node));
       state.participants.erase(node);
       state.wait_list.insert(node);
-      note_departure(state, settings);
+      apply_departure(state, settings);
       break;
     case round_action::complete_round:
       stand_by(state, settings);

@@ -222,7 +222,7 @@ class vote_machine {
   ELASTIC_DECL void write_next(round_register next, time_point now);
   ELASTIC_DECL void look_at_lease(time_point now);
   ELASTIC_DECL void look_at_doubt(time_point now);
-  ELASTIC_DECL void note_doubt();
+  ELASTIC_DECL void log_doubt();
   // Until when no agent at the voter's place votes for another candidate.
   ELASTIC_DECL time_point support_end(const other& voter) const;
   ELASTIC_DECL void step_down(std::string why, time_point now);

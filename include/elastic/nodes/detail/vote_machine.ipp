@@ -410,7 +410,7 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   // The former leader, too, may have led without knowing the newest round.
   value_.is_uncertain = !is_known || value_.is_uncertain;
   uncertain_until_ = value_.is_uncertain ? now + silence() : now;
-  if (value_.is_uncertain) note_doubt();
+  if (value_.is_uncertain) log_doubt();
   // The leader that made the round had given up, and its own workers were gone, before this one was
   // elected. This leader's own node also lives by that leader's lease until it is in a new round.
   std::erase(value_.members, value_.leader_node);
@@ -422,7 +422,7 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   if (chosen_.candidates == 1) has_begun_ = true;
 }
 
-ELASTIC_DECL void vote_machine::note_doubt() {
+ELASTIC_DECL void vote_machine::log_doubt() {
   std::string text = fmt::format(
       "may not know the newest round: waits {:g} s, as long as nodes of it may have workers",
       std::chrono::duration<double>(silence()).count());

@@ -49,7 +49,7 @@ class without_sigpipe {
     }
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
-  void note_raised() { raised_ = true; }
+  void mark_raised() { raised_ = true; }
 
  private:
   sigset_t pipe_;
@@ -65,7 +65,7 @@ inline ssize_t write_without_sigpipe(int fd, const void* data, std::size_t size)
     without_sigpipe guard;
     written = ::write(fd, data, size);
     failure = errno;
-    if (written < 0 && failure == EPIPE) guard.note_raised();
+    if (written < 0 && failure == EPIPE) guard.mark_raised();
   }
   errno = failure;
   return written;

@@ -107,7 +107,7 @@ class pidfd_child final : public child {
   // Finds the descendants that have left the session. Must run before a signal: once their parents
   // have ended, nothing shows whose they were. Result: whether a descendant is a helper that cleans
   // up.
-  ELASTIC_DECL bool note_outsiders() noexcept;
+  ELASTIC_DECL bool find_outsiders() noexcept;
   ELASTIC_DECL void consider(pid_t pid, pid_t parent, std::vector<pinned>& tree);
 
   // Kills the process, and its group if no helper is in it; otherwise those members that are none.
@@ -122,7 +122,7 @@ class pidfd_child final : public child {
 
   // Sends SIGKILL to them, and leaves those that could be killed.
   ELASTIC_DECL found_members kill_members(bool spares_helpers) noexcept;
-  ELASTIC_DECL void note_killed(pid_t pid);
+  ELASTIC_DECL void add_killed(pid_t pid);
 
   // Waits until everything that it left behind has ended, at most for its time, and until SIGKILL.
   ELASTIC_DECL task<void> linger();

@@ -67,7 +67,7 @@ ELASTIC_DECL bool pidfd_child::signal(int number) noexcept {
     kill_all();
     return true;
   }
-  if (number != SIGCONT) note_outsiders();
+  if (number != SIGCONT) find_outsiders();
   signal_group(number);
   return true;
 }
@@ -75,7 +75,7 @@ ELASTIC_DECL bool pidfd_child::signal(int number) noexcept {
 ELASTIC_DECL bool pidfd_child::signal_process(int number) noexcept {
   look();
   if (status_) return false;
-  note_outsiders();
+  find_outsiders();
   const int pidfd = descriptor_.native_handle();
   if (calls_.pidfd_send_signal(pidfd, number, 0) == 0 || errno == ESRCH) return true;
   // A filter refused the call.
@@ -85,7 +85,7 @@ ELASTIC_DECL bool pidfd_child::signal_process(int number) noexcept {
 ELASTIC_DECL void pidfd_child::signal_others(int number) noexcept {
   look();
   if (status_) return;
-  note_outsiders();
+  find_outsiders();
   signal_session_but_leader(pid_, descriptor_.native_handle(), number, calls_);
 }
 
@@ -219,7 +219,7 @@ ELASTIC_DECL bool pidfd_child::is_childless() const noexcept {
          ::pread(children_.get(), &byte, 1, 0) == 0;
 }
 
-ELASTIC_DECL bool pidfd_child::note_outsiders() noexcept try {
+ELASTIC_DECL bool pidfd_child::find_outsiders() noexcept try {
   if (is_childless()) return false;
   std::vector<pinned> tree;
   for (pid_t next : read_children(pid_)) consider(next, pid_, tree);
@@ -261,7 +261,7 @@ ELASTIC_DECL task<void> pidfd_child::linger() {
 
 ELASTIC_DECL void pidfd_child::kill_all() noexcept {
   was_killed_ = true;
-  if (!note_outsiders()) return signal_group(SIGKILL);
+  if (!find_outsiders()) return signal_group(SIGKILL);
   calls_.pidfd_send_signal(descriptor_.native_handle(), SIGKILL, 0);
   kill_members(true);
 }
@@ -309,7 +309,7 @@ ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> fou
     }
   }
   if (!was_killed_) {
-    for (const pinned& held : found.others) note_killed(held.pid);
+    for (const pinned& held : found.others) add_killed(held.pid);
   }
   // Nothing that is forked meanwhile escapes a signal to the group.
   if (!found.has_helper()) signal_group(SIGKILL);
@@ -320,7 +320,7 @@ ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> fou
   return {};
 }
 
-ELASTIC_DECL void pidfd_child::note_killed(pid_t pid) {
+ELASTIC_DECL void pidfd_child::add_killed(pid_t pid) {
   const bool is_noted = std::any_of(killed_.begin(), killed_.end(),
                                     [&](const child::leftover& one) { return one.pid == pid; });
   if (is_noted || pid == pid_ || killed_.size() > limits::named_leftovers) return;

@@ -94,7 +94,7 @@ bool for_each_socket_near(pid_t pid, const Taker& take) {
 }
 
 /// Notes a socket that leads to a port, or listens there.
-inline void note_socket(const listed_socket& each, std::uint16_t port, sockets_to_port& found) {
+inline void add_socket(const listed_socket& each, std::uint16_t port, sockets_to_port& found) {
   const std::string_view end = each.state == socket_listen ? each.own : each.peer;
   if (number_in(end.substr(std::min(end.find(':') + 1, end.size())), 16) != port) return;
   if (each.state == socket_established) found.connected.insert(each.inode);
@@ -103,7 +103,7 @@ inline void note_socket(const listed_socket& each, std::uint16_t port, sockets_t
 }
 
 ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found) {
-  for_each_socket(table, [&](const listed_socket& each) { note_socket(each, port, found); });
+  for_each_socket(table, [&](const listed_socket& each) { add_socket(each, port, found); });
 }
 
 /// Calls `take` for the inode of each socket of one process, until that returns true; takes the
@@ -149,7 +149,7 @@ bool look_at_sockets_of_tree(pid_t root, std::size_t left, const Taker& take) {
 inline sockets_to_port sockets_of(pid_t pid, std::uint16_t port) {
   sockets_to_port sockets;
   sockets.is_whole = for_each_socket_near(pid, [&](const listed_socket& each) {
-    note_socket(each, port, sockets);
+    add_socket(each, port, sockets);
   });
   return sockets;
 }

@@ -106,7 +106,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
 
  private:
   ELASTIC_DECL void copy(const std::unique_ptr<tee>& stream, asio::cancellation_signal& cancel);
-  ELASTIC_DECL void note_copied(const std::exception_ptr& failure);
+  ELASTIC_DECL void finish_copy(const std::exception_ptr& failure);
   ELASTIC_DECL void finish_copies();
   ELASTIC_DECL void abandon_console();
   ELASTIC_DECL task<void> wait_for_copies(std::shared_ptr<time_source> time);

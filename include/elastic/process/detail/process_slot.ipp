@@ -136,12 +136,12 @@ ELASTIC_DECL void process_slot::copy(const std::unique_ptr<tee>& stream,
   stream->begin(pid);
   ++copying_;
   run(stream->run(), cancel, [this](const std::exception_ptr& failure) {
-    note_copied(failure);
+    finish_copy(failure);
     if (--copying_ == 0) copied.set();
   });
 }
 
-ELASTIC_DECL void process_slot::note_copied(const std::exception_ptr& failure) {
+ELASTIC_DECL void process_slot::finish_copy(const std::exception_ptr& failure) {
   try {
     if (failure) std::rethrow_exception(failure);
   } catch (const std::exception& thrown) {

@@ -117,7 +117,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec 
       if (worker) co_return worker;
     }
   } else if (options_.policy == guard_policy::none && !std::exchange(is_unheld_noted_, true)) {
-    note_unguarded("");
+    log_unguarded("");
   }
   co_return co_await unguarded_.launch(std::move(spec));
 }
@@ -148,7 +148,7 @@ ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const 
       detail::throw_start_error(spec, path, result);
     }
     // This file cannot be executed here; perhaps the next one can.
-    note_problem(file_.name, errno_text(result.failure));
+    add_problem(file_.name, errno_text(result.failure));
     file_.fd.reset();
   }
 }
@@ -181,7 +181,7 @@ ELASTIC_DECL bool guarded_launcher::take_next_source() {
       file_ = std::move(*next);
       return true;
     }
-    note_problem(next->name, next->problem);
+    add_problem(next->name, next->problem);
   }
   sources_ = detail::guard_sources(options_.guard_file);
   give_up(problems_.empty() ? "none for this processor" : std::exchange(problems_, {}));
@@ -197,10 +197,10 @@ ELASTIC_DECL void guarded_launcher::give_up(const std::string& why) {
     throw error(errc::start_failed, fmt::format("no guard is available: {}", why));
   }
   // Only once, although several starts may be in progress.
-  if (std::exchange(is_guarding_, false)) note_unguarded(why);
+  if (std::exchange(is_guarding_, false)) log_unguarded(why);
 }
 
-ELASTIC_DECL void guarded_launcher::note_unguarded(std::string_view why) const {
+ELASTIC_DECL void guarded_launcher::log_unguarded(std::string_view why) const {
   const bool is_wanted = options_.policy == guard_policy::none;
   const std::string_view lost =
       options_.unguarded.parent
@@ -214,14 +214,14 @@ ELASTIC_DECL void guarded_launcher::note_unguarded(std::string_view why) const {
   }
 }
 
-ELASTIC_DECL void guarded_launcher::note_unheld() {
+ELASTIC_DECL void guarded_launcher::log_unheld() {
   if (std::exchange(is_unheld_noted_, true)) return;
   options_.log.warning(
       "this kernel gives guards no orphans: what workers leave behind may "
       "outlive them and this program");
 }
 
-ELASTIC_DECL void guarded_launcher::note_problem(std::string_view name, std::string_view problem) {
+ELASTIC_DECL void guarded_launcher::add_problem(std::string_view name, std::string_view problem) {
   if (!problems_.empty()) problems_ += "; ";
   problems_ += fmt::format("{}: {}", name, problem);
 }
@@ -234,7 +234,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(const process_s
   detail::guard_greeting greeting = co_await detail::meet_guard(socket, pidfd, calls_);
   std::optional<detail::received_news>& first = greeting.news;
   if (first && first->message.news == detail::guard_news::started) {
-    if (first->message.stage == detail::guard_stage::hold) note_unheld();
+    if (first->message.stage == detail::guard_stage::hold) log_unheld();
     co_return std::make_unique<detail::guarded_child>(
         executor_, static_cast<pid_t>(first->message.value), std::move(first->attached),
         std::move(socket), std::move(started.pidfd), options_.log, calls_);

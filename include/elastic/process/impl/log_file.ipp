@@ -114,7 +114,7 @@ ELASTIC_DECL void log_file::append(std::string_view bytes, std::vector<std::stri
   const int number = errno;
   if (written > 0) {
     in_line_ = bytes[written - 1] != '\n';
-    note_recovery(problems);
+    report_recovery(problems);
   }
   if (written < bytes.size()) lose(bytes.size() - written, number, problems);
 }
@@ -145,7 +145,7 @@ ELASTIC_DECL void log_file::lose(std::size_t count, int number,
   if (!may_recover) file_.reset();
 }
 
-ELASTIC_DECL void log_file::note_recovery(std::vector<std::string>& problems) {
+ELASTIC_DECL void log_file::report_recovery(std::vector<std::string>& problems) {
   const std::uint64_t lost = std::exchange(lost_, 0);
   if (lost == 0 || reported_losses_ == most_reports) return;
   problems.push_back(

@@ -426,7 +426,7 @@ ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, services parts)
   }
 }
 
-ELASTIC_DECL void process_set::note_killed(const detail::process_slot& slot, const logger& log) {
+ELASTIC_DECL void process_set::log_killed(const detail::process_slot& slot, const logger& log) {
   std::string list;
   for (const child::leftover& one : slot.process->killed_leftovers()) {
     if (!list.empty()) list += ", ";
@@ -439,7 +439,7 @@ ELASTIC_DECL void process_set::note_killed(const detail::process_slot& slot, con
 ELASTIC_DECL task<void> process_set::clear_slot(slot_pointer slot, services parts) {
   try {
     if (!slot->given_up) co_await end_tree(slot, parts);
-    note_killed(*slot, parts.log);
+    log_killed(*slot, parts.log);
   } catch (...) {
     if (!slot->clear_failure) slot->clear_failure = std::current_exception();
     // The slot no longer waits for this process, whatever it still does.

@@ -100,7 +100,7 @@ ELASTIC_DECL std::optional<run_result::worker_starts> standby_part::starts() con
 ELASTIC_DECL void standby_part::progressed(const worker_progress& made) {
   const bool is_new = stepped_.insert(made.local_rank).second;
   const auto workers = static_cast<std::size_t>(context_.local_world_size);
-  if (is_new && stepped_.size() == workers) standbys_->note_steps();
+  if (is_new && stepped_.size() == workers) standbys_->mark_stepped();
 }
 
 ELASTIC_DECL void standby_part::record(const standby_set::counts& pool) {

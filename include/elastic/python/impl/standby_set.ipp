@@ -82,7 +82,7 @@ ELASTIC_DECL std::string standby_set::name_of(const standby& entry) const {
 ELASTIC_DECL standby_set::slot& standby_set::add_slot(const std::string& key,
                                                       const process_spec& spec) {
   const auto [position, is_new] = slots_.try_emplace(key);
-  if (is_new) note_pool(key, spec);
+  if (is_new) log_pool(key, spec);
   slot& entry = position->second;
   entry.spec = spec;
   entry.is_used = true;
@@ -90,7 +90,7 @@ ELASTIC_DECL standby_set::slot& standby_set::add_slot(const std::string& key,
   return entry;
 }
 
-ELASTIC_DECL void standby_set::note_pool(const std::string& key, const process_spec& spec) {
+ELASTIC_DECL void standby_set::log_pool(const std::string& key, const process_spec& spec) {
   const auto other = std::find_if(slots_.begin(), slots_.end(), [&](const auto& entry) {
     return entry.first != key && entry.second.is_used;
   });
@@ -105,12 +105,12 @@ ELASTIC_DECL void standby_set::note_pool(const std::string& key, const process_s
     }
   }
   if (detail::pool_key(spec, by_rank_) != other->second.pool) {
-    note_bound("the workers differ in their arguments, or in variables that libraries read");
+    log_bound("the workers differ in their arguments, or in variables that libraries read");
   }
 }
 
 /// Logs once that standbys cannot be shared.
-ELASTIC_DECL void standby_set::note_bound(const std::string& reason) {
+ELASTIC_DECL void standby_set::log_bound(const std::string& reason) {
   if (std::exchange(is_bound_noted_, true)) return;
   services_.log.info("each standby serves only one local rank: {}", reason);
 }
@@ -172,18 +172,18 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
     if (!obstacle.reason.empty()) continue;
     const pid_t pid = used.standby->process->pid();
     services_.log.info("{} starts warm: process {}", name_of(spec), pid);
-    note_pid(key, pid);
+    set_pid(key, pid);
     ++starts_.warm;
     co_return std::exchange(used.standby, nullptr)->process->release();
   }
   starts_.add_cold(obstacle.reason);
-  note_end();
+  log_end();
   if (!is_first) {
     services_.log.info("{} starts cold, because {}", name_of(spec), obstacle.reason);
   }
   if (record) spec = record->recorded(std::move(spec));
   std::unique_ptr<child> started = co_await launcher->launch(std::move(spec));
-  note_pid(key, started->pid());
+  set_pid(key, started->pid());
   co_return started;
 }
 
@@ -251,7 +251,7 @@ ELASTIC_DECL task<void> standby_set::wait_for(standby_pointer unfinished) {
   co_await with_deadline(*services_.time, deadline, std::move(finishing));
 }
 
-ELASTIC_DECL void standby_set::note_pid(const std::string& key, pid_t pid) {
+ELASTIC_DECL void standby_set::set_pid(const std::string& key, pid_t pid) {
   const auto position = slots_.find(key);
   if (position != slots_.end()) position->second.pid = pid;
 }
@@ -311,7 +311,7 @@ ELASTIC_DECL task<standby_set::refusal> standby_set::hand_over(standby_pointer r
     problem.reason = printable_text(answer.reason);
     problem.is_of_one = false;
     if (ready->runs_script) {
-      note_failed_run(problem.reason);
+      disable_runs(problem.reason);
     } else {
       plan_.refused(problem.reason, attempt_);
     }
@@ -357,7 +357,7 @@ ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
 }
 
 /// The processor time of the processes so far is at least that of their imports.
-ELASTIC_DECL void standby_set::note_steps() {
+ELASTIC_DECL void standby_set::mark_stepped() {
   have_stepped_ = true;
   for (const auto& [key, entry] : slots_) {
     if (cost_ > duration::zero() || entry.pid <= 0) continue;
@@ -432,7 +432,7 @@ ELASTIC_DECL task<void> standby_set::watch(standby_pointer ready) {
   const std::string how = end ? end->text() : "it broke the protocol";
   services_.log.info("the standby of {}, process {}, is lost: {}", name, pid, how);
   plan_.lost(how, services_.time->now());
-  note_end();
+  log_end();
   changed_.set();
 }
 
@@ -458,7 +458,7 @@ ELASTIC_DECL void standby_set::discard_unused() {
 ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
   using action = detail::standby_step::action;
   changed_.reset();
-  note_change();
+  report_counts();
   if (plan_.off()) discard_if([](const standby& each) { return !each.is_ready; });
   const standby_pointer begun = unfinished();
   const detail::standby_view view = look(may_restart);
@@ -620,11 +620,11 @@ ELASTIC_DECL task<void> standby_set::make(std::string key, process_pointer repla
     if (detail::was_cancelled(failure)) throw;
     problem = failure.what();
   }
-  if (!problem.empty()) note_failure(problem);
-  note_end();
+  if (!problem.empty()) take_failure(problem);
+  log_end();
   if (!made) co_return;
   made->replaced = std::move(replaced);
-  note_change();
+  report_counts();
   co_await finish(made);
 }
 
@@ -637,37 +637,37 @@ ELASTIC_DECL task<void> standby_set::make_missing() {
   co_await when_all(std::move(makings));
 }
 
-ELASTIC_DECL void standby_set::note_failure(const std::string& problem) {
+ELASTIC_DECL void standby_set::take_failure(const std::string& problem) {
   services_.log.info("a standby could not be made: {}", problem);
   plan_.died(problem, services_.time->now());
 }
 
 /// If a standby refuses while it uses records, later standbys do without records.
-ELASTIC_DECL void standby_set::note_refusal(const std::string& reason, bool has_record) {
+ELASTIC_DECL void standby_set::take_refusal(const std::string& reason, bool has_record) {
   if (!has_record) return plan_.give_up(reason);
   uses_records_ = false;
   services_.log.info("standbys no longer import what workers imported later: {}", reason);
 }
 
 /// If running the script in advance fails, standbys only import from then on.
-ELASTIC_DECL void standby_set::note_failed_run(const std::string& reason) {
+ELASTIC_DECL void standby_set::disable_runs(const std::string& reason) {
   if (!std::exchange(*runs_scripts_, false)) return;
   services_.log.warning("standbys do not run the script up to survive.prepare(): {}", reason);
 }
 
 /// A script decides its exit code. A signal may come from outside, so another standby tries again.
-ELASTIC_DECL void standby_set::note_lost_run(const std::optional<exit_status>& end) {
+ELASTIC_DECL void standby_set::take_lost_run(const std::optional<exit_status>& end) {
   const std::string reason =
       fmt::format("it did not come so far{}", end ? ": it ended by " + end->text() : " in time");
   const bool may_be_from_outside = end && end->signal();
   if (!may_be_from_outside || ++lost_runs_ >= limits::standby_deaths) {
-    return note_failed_run(reason);
+    return disable_runs(reason);
   }
   services_.log.info("a standby for survive.prepare() is made again: {}", reason);
 }
 
 /// Logs once why no more standbys are made.
-ELASTIC_DECL void standby_set::note_end() {
+ELASTIC_DECL void standby_set::log_end() {
   if (!plan_.off() || std::exchange(is_off_noted_, true)) return;
   services_.log.warning("no more standbys are made, so that restarts take longer: {}",
                         *plan_.off());
@@ -732,9 +732,9 @@ ELASTIC_DECL task<void> standby_set::finish(standby_pointer unfinished) {
   } else {
     discard(unfinished);
   }
-  if (!problem.empty()) note_failure(problem);
-  note_end();
-  note_change();
+  if (!problem.empty()) take_failure(problem);
+  log_end();
+  report_counts();
 }
 
 ELASTIC_DECL task<void> standby_set::finish_imports(standby_pointer unfinished) {
@@ -751,15 +751,15 @@ ELASTIC_DECL task<void> standby_set::finish_imports(standby_pointer unfinished) 
   if (!answer) {
     std::optional<exit_status> end;
     if (!is_late) end = co_await end_of(unfinished->process);
-    if (unfinished->runs_script) co_return note_lost_run(end);
+    if (unfinished->runs_script) co_return take_lost_run(end);
     throw error(errc::start_failed, end ? fmt::format("{}: {}", problem, end->text()) : problem);
   }
   const detail::standby_message& message = *answer;
   switch (message.what) {
-    case kind::dropped: co_return note_dropped(*unfinished, message);
+    case kind::dropped: co_return take_dropped(*unfinished, message);
     case kind::refused:
-      if (unfinished->runs_script) co_return note_failed_run(printable_text(message.reason));
-      co_return note_refusal(printable_text(message.reason), unfinished->known_bytes > 0);
+      if (unfinished->runs_script) co_return disable_runs(printable_text(message.reason));
+      co_return take_refusal(printable_text(message.reason), unfinished->known_bytes > 0);
     case kind::prepared: throw error(errc::protocol_violation, "it was prepared for nothing");
     case kind::ready: break;
   }
@@ -771,12 +771,12 @@ ELASTIC_DECL task<void> standby_set::finish_imports(standby_pointer unfinished) 
                        printable_text(fmt::format("{}", fmt::join(message.missing, ", "))));
   }
   if (unfinished->runs_script == runs_scripts_.value_or(false)) {
-    note_ready(*unfinished, message);
+    take_ready(*unfinished, message);
   }
 }
 
 /// Standbys that are made at the same time drop the same modules.
-ELASTIC_DECL void standby_set::note_dropped(const standby& entry,
+ELASTIC_DECL void standby_set::take_dropped(const standby& entry,
                                             const detail::standby_message& message) {
   const bool is_known = plan_.dropped_modules().count(message.module) != 0;
   if (is_known && entry.left_out.count(message.module) == 0) return;
@@ -785,14 +785,14 @@ ELASTIC_DECL void standby_set::note_dropped(const standby& entry,
                         printable_text(message.reason));
 }
 
-ELASTIC_DECL void standby_set::note_ready(standby& entry, const detail::standby_message& message) {
+ELASTIC_DECL void standby_set::take_ready(standby& entry, const detail::standby_message& message) {
   const pid_t pid = entry.process->pid();
   entry.is_ready = true;
   entry.variables = {message.variables.begin(), message.variables.end()};
   entry.is_watched = false;
   are_bound_ = is_bound(entry);
   if (are_bound_ && slots_.size() > 1) {
-    note_bound("its imports or its script have read variables in which the workers differ");
+    log_bound("its imports or its script have read variables in which the workers differ");
   }
   services_.log.info("{} has a standby: process {}{}", name_of(entry), pid,
                      entry.runs_script
@@ -906,7 +906,7 @@ ELASTIC_DECL task<void> standby_set::until_ready() { return settled_.wait(); }
 ELASTIC_DECL task<void> standby_set::stop() {
   discard_if([](const standby&) { return true; });
   slots_.clear();
-  note_change();
+  report_counts();
   co_await end_discarded();
 }
 
@@ -920,7 +920,7 @@ ELASTIC_DECL std::size_t standby_set::missing() const {
   return lacking().size() + standbys_.size() - ready();
 }
 
-ELASTIC_DECL void standby_set::note_change() {
+ELASTIC_DECL void standby_set::report_counts() {
   if (!on_change_) return;
   counts now;
   now.ready = ready();

@@ -50,7 +50,7 @@ class solo_rendezvous : public fixed_membership {
   ELASTIC_DECL virtual task<rendezvous_round::master_endpoint> open_master(std::string own_address);
 
  private:
-  ELASTIC_DECL void note_pause();
+  ELASTIC_DECL void signal_pause();
 
   rendezvous_parameters parameters_;
   endpoint endpoint_;

@@ -82,15 +82,15 @@ ELASTIC_DECL task<rendezvous_change> solo_rendezvous::wait_for_change() {
 ELASTIC_DECL void solo_rendezvous::pause(std::string why, bool saves_first) {
   pause_ = std::move(why);
   saves_first_ = saves_first;
-  note_pause();
+  signal_pause();
 }
 
 ELASTIC_DECL void solo_rendezvous::resume() {
   pause_.reset();
-  note_pause();
+  signal_pause();
 }
 
-ELASTIC_DECL void solo_rendezvous::note_pause() {
+ELASTIC_DECL void solo_rendezvous::signal_pause() {
   if (!pause_changes_) return;
   pause_changes_->set();
   pause_changes_->reset();

@@ -67,7 +67,7 @@ class replica_run final : public worker_run {
 
   // Runs a task beside the replicas until they are stopped. If it fails, so does the run.
   ELASTIC_DECL void run_beside(task<void> work);
-  ELASTIC_DECL task<void> note_failure(task<void> work);
+  ELASTIC_DECL task<void> keep_failure(task<void> work);
 
   // Commands: each either begins at once, in its own task, or waits for the loop.
   ELASTIC_DECL void drain(pending_command& pending);
@@ -82,7 +82,7 @@ class replica_run final : public worker_run {
   ELASTIC_DECL restart_ledger::decision decide(const worker_group::worker& ended);
   ELASTIC_DECL task<void> prepare(pending_restart next, time_point due);
   ELASTIC_DECL task<void> start_again(pending_restart next);
-  ELASTIC_DECL void note_restart(const pending_restart& next);
+  ELASTIC_DECL void record_restart(const pending_restart& next);
   ELASTIC_DECL void announce(std::optional<int> replaced);
   // Chooses ports for replicas that are about to start, in a job of several roles.
   ELASTIC_DECL void choose_ports(const std::vector<std::size_t>& replicas);

@@ -295,11 +295,11 @@ ELASTIC_DECL task<void> replica_run::prepare(pending_restart next, time_point du
 }
 
 ELASTIC_DECL void replica_run::run_beside(task<void> work) {
-  tasks_->spawn(note_failure(std::move(work)));
+  tasks_->spawn(keep_failure(std::move(work)));
 }
 
 /// Errors: none; stores them in `failure_`.
-ELASTIC_DECL task<void> replica_run::note_failure(task<void> work) {
+ELASTIC_DECL task<void> replica_run::keep_failure(task<void> work) {
   try {
     co_await std::move(work);
   } catch (...) {
@@ -313,7 +313,7 @@ ELASTIC_DECL task<void> replica_run::note_failure(task<void> work) {
 ELASTIC_DECL task<void> replica_run::start_again(pending_restart next) {
   const std::size_t replica = next.replica;
   choose_ports({replica});
-  group_.on_start([this, next = std::move(next)] { note_restart(next); });
+  group_.on_start([this, next = std::move(next)] { record_restart(next); });
   task<void> starting = group_.restart(replica, run_id_, ledger_.failures(replica));
   co_await std::move(starting);
   ledger_.started(replica, time_.now());
@@ -323,7 +323,7 @@ ELASTIC_DECL task<void> replica_run::start_again(pending_restart next) {
   announce(entry.identity.rank);
 }
 
-ELASTIC_DECL void replica_run::note_restart(const pending_restart& next) {
+ELASTIC_DECL void replica_run::record_restart(const pending_restart& next) {
   const worker_group::worker& entry = group_.workers()[next.replica];
   job_event event;
   event.kind = job_event::type::ranks_replaced;

@@ -95,20 +95,20 @@ class role_run : public std::enable_shared_from_this<role_run> {
   // A role that starts after this one is ready; empty: none does.
   ELASTIC_DECL std::optional<std::string> waiting_for(std::size_t role) const;
   ELASTIC_DECL std::shared_ptr<time_source> time_of_plan() const;
-  ELASTIC_DECL task<void> note_open_ports(std::size_t role, int restarts,
-                                          std::vector<task<void>> waits);
+  ELASTIC_DECL task<void> await_open_ports(std::size_t role, int restarts,
+                                           std::vector<task<void>> waits);
   ELASTIC_DECL std::string node_of(std::size_t role) const;
   ELASTIC_DECL task<void> open_servers();
   ELASTIC_DECL task<void> open_logs();
   ELASTIC_DECL void open_journal();
   ELASTIC_DECL task<void> leave_logs();
-  ELASTIC_DECL task<void> note_over();
+  ELASTIC_DECL task<void> mark_over();
   ELASTIC_DECL void publish_state();
   ELASTIC_DECL task<void> supervise();
   ELASTIC_DECL task<void> run_role(std::size_t role);
   ELASTIC_DECL role_plan::circumstances circumstances_of(std::size_t role);
   ELASTIC_DECL std::shared_ptr<agent_part> make_watch(std::size_t role);
-  ELASTIC_DECL void note_end(std::size_t role);
+  ELASTIC_DECL void take_end(std::size_t role);
   static void stop(const entry& role, const stop_request& request) {
     if (role.runner) std::visit([&](const auto& each) { each->stop(request); }, *role.runner);
   }
@@ -124,12 +124,12 @@ class role_run : public std::enable_shared_from_this<role_run> {
   // Carries out steps in order, including those to which a step leads.
   ELASTIC_DECL void carry_out(std::vector<role_step> steps);
   ELASTIC_DECL void carry_out(const role_step& step);
-  ELASTIC_DECL void note_verdict();
+  ELASTIC_DECL void log_verdict();
   // Publishes the states of all roles to their workers.
-  ELASTIC_DECL void note_states();
+  ELASTIC_DECL void publish_states();
   ELASTIC_DECL void update_monitor() const;
-  ELASTIC_DECL void note_waits() const;
-  ELASTIC_DECL void note_ready(std::size_t role, int restarts);
+  ELASTIC_DECL void log_waits() const;
+  ELASTIC_DECL void mark_ready(std::size_t role, int restarts);
   ELASTIC_DECL stop_request request_for(const role_step& step) const;
   ELASTIC_DECL role_end end_of(std::size_t role, const std::exception_ptr& failure);
 

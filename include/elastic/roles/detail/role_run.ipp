@@ -63,7 +63,7 @@ ELASTIC_DECL role_run::role_run(asio::any_io_executor strand, std::shared_ptr<co
       over_(strand_),
       tasks_(strand_) {}
 
-ELASTIC_DECL task<void> role_run::run() { return with_cleanup(live(), note_over()); }
+ELASTIC_DECL task<void> role_run::run() { return with_cleanup(live(), mark_over()); }
 
 ELASTIC_DECL task<void> role_run::live() {
   task<void> opening = open_logs();
@@ -148,7 +148,7 @@ ELASTIC_DECL job_command::outcome role_run::drain(const job_command& command) {
 
 // ---- what the program is told -------------------------------------------------------------------
 
-ELASTIC_DECL task<void> role_run::note_over() {
+ELASTIC_DECL task<void> role_run::mark_over() {
   has_ended_ = true;
   if (board_) publish_state();
   co_return;
@@ -349,17 +349,17 @@ ELASTIC_DECL void role_run::await_ports(std::size_t role, std::vector<role_post:
   }
   self.probe = std::make_unique<task_group>(strand_);
   if (waits.empty()) return;
-  self.probe->spawn(note_open_ports(role, machine_.restarts(), std::move(waits)));
+  self.probe->spawn(await_open_ports(role, machine_.restarts(), std::move(waits)));
 }
 
 /// A role whose ports cannot be watched would never be ready, so it ends.
 /// Errors: none.
-ELASTIC_DECL task<void> role_run::note_open_ports(std::size_t role, int restarts,
-                                                  std::vector<task<void>> waits) {
+ELASTIC_DECL task<void> role_run::await_open_ports(std::size_t role, int restarts,
+                                                   std::vector<task<void>> waits) {
   const auto self = shared_from_this();
   try {
     co_await when_all(std::move(waits));
-    note_ready(role, restarts);
+    mark_ready(role, restarts);
   } catch (...) {
     const std::exception_ptr failure = std::current_exception();
     if (is_cancellation(failure)) throw;
@@ -399,7 +399,7 @@ ELASTIC_DECL task<void> role_run::supervise() {
   task<void> opening = open_servers();
   co_await std::move(opening);
   carry_out(machine_.begin());
-  note_waits();
+  log_waits();
   co_await over_.wait();
 }
 
@@ -434,7 +434,7 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   self.runner.reset();
   update_monitor();
   if (const auto probe = std::exchange(self.probe, nullptr)) co_await probe->stop();
-  note_end(role);
+  take_end(role);
 }
 
 ELASTIC_DECL role_plan::circumstances role_run::circumstances_of(std::size_t role) {
@@ -458,13 +458,13 @@ ELASTIC_DECL std::shared_ptr<agent_part> role_run::make_watch(std::size_t role) 
   const std::function<void()> on_ready = [weak = weak_from_this(), strand = strand_, role,
                                           restarts = machine_.restarts()] {
     post_work(strand, [weak, role, restarts] {
-      if (const auto run = weak.lock()) run->note_ready(role, restarts);
+      if (const auto run = weak.lock()) run->mark_ready(role, restarts);
     });
   };
   return new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node, on_ready);
 }
 
-ELASTIC_DECL void role_run::note_end(std::size_t role) {
+ELASTIC_DECL void role_run::take_end(std::size_t role) {
   board_->clear_workers(role);
   role_end end = end_of(role, entries_[role].failure);
   log_.info("role '{}' has ended: {}", name_of(role), end.reason);
@@ -498,7 +498,7 @@ ELASTIC_DECL role_end role_run::end_of(std::size_t role, const std::exception_pt
   return {how, result.reason, result.is_hopeless};
 }
 
-ELASTIC_DECL void role_run::note_ready(std::size_t role, int restarts) {
+ELASTIC_DECL void role_run::mark_ready(std::size_t role, int restarts) {
   if (restarts != machine_.restarts()) return;
   if (machine_.state(role) == role_state::running) log_.info("role '{}' is ready", name_of(role));
   board_->set_ready(role);
@@ -510,14 +510,14 @@ ELASTIC_DECL void role_run::carry_out(std::vector<role_step> steps) {
   if (is_carrying_out_) return;
   is_carrying_out_ = true;
   while (!steps_.empty()) {
-    note_verdict();
+    log_verdict();
     const role_step step = std::move(steps_.front());
     steps_.pop_front();
     carry_out(step);
   }
   is_carrying_out_ = false;
-  note_verdict();
-  note_states();
+  log_verdict();
+  publish_states();
   if (machine_.is_over()) over_.set();
 }
 
@@ -546,7 +546,7 @@ ELASTIC_DECL void role_run::update_monitor() const {
   monitor_->take(std::move(roles));
 }
 
-ELASTIC_DECL void role_run::note_states() {
+ELASTIC_DECL void role_run::publish_states() {
   update_monitor();
   if (!board_) return;
   for (std::size_t place = 0; place < entries_.size(); ++place) {
@@ -554,7 +554,7 @@ ELASTIC_DECL void role_run::note_states() {
   }
 }
 
-ELASTIC_DECL void role_run::note_verdict() {
+ELASTIC_DECL void role_run::log_verdict() {
   const std::optional<role_verdict>& verdict = machine_.verdict();
   if (!verdict || std::exchange(is_verdict_noted_, true)) return;
   if (verdict->state == worker_state::succeeded) {
@@ -565,7 +565,7 @@ ELASTIC_DECL void role_run::note_verdict() {
 }
 
 /// Logs what each waiting role waits for, because it is otherwise silent.
-ELASTIC_DECL void role_run::note_waits() const {
+ELASTIC_DECL void role_run::log_waits() const {
   for (const role& each : plan_->options().roles) {
     for (const elastic::role::condition& condition : each.starts_after) {
       const bool needs_success = condition.what == elastic::role::condition::event::success;

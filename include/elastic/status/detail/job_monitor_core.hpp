@@ -83,8 +83,8 @@ class job_monitor_core final : public report_exchange {
   ELASTIC_DECL job_view& change_view();
   ELASTIC_DECL report_demand demand_at(std::int64_t now_us) const;
   ELASTIC_DECL void pass_demand();
-  ELASTIC_DECL void note_report();
-  ELASTIC_DECL void note_change();
+  ELASTIC_DECL void announce_report();
+  ELASTIC_DECL void announce_change();
 
   std::shared_ptr<time_source> time_;
   mutable std::mutex mutex_;

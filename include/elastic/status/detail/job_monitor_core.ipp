@@ -64,7 +64,7 @@ ELASTIC_DECL void job_monitor_core::take(const journal_record& record) {
   const std::lock_guard lock(mutex_);
   change_view().take(record);
   if (wanted_ != report_demand::nothing) feed_->note(record);
-  note_report();
+  announce_report();
   if (on_change_) on_change_();
 }
 
@@ -78,7 +78,7 @@ ELASTIC_DECL void job_monitor_core::progressed(const worker_progress& made) {
   if (now >= called_us_ && now - called_us_ < pause_us) return;
   called_us_ = now;
   has_progress_ = true;
-  if (wanted_ == report_demand::progress) note_report();
+  if (wanted_ == report_demand::progress) announce_report();
   if (on_change_) on_change_();
 }
 
@@ -87,7 +87,7 @@ ELASTIC_DECL std::int64_t job_monitor_core::changes() const {
   return changes_;
 }
 
-ELASTIC_DECL void job_monitor_core::note_change() {
+ELASTIC_DECL void job_monitor_core::announce_change() {
   ++changes_;
   if (on_change_) on_change_();
 }
@@ -104,10 +104,10 @@ ELASTIC_DECL void job_monitor_core::demanded(report_demand demand) {
   wanted_ = demand;
   has_progress_ = true;
   change_view().shown_elsewhere(demand != report_demand::nothing && !reports_to_itself_);
-  note_report();
+  announce_report();
 }
 
-ELASTIC_DECL void job_monitor_core::note_report() {
+ELASTIC_DECL void job_monitor_core::announce_report() {
   const bool is_wanted = wanted_ != report_demand::nothing && !reports_to_itself_;
   if (!is_wanted || !on_report_ || std::exchange(is_report_noted_, true)) return;
   on_report_();
@@ -180,7 +180,7 @@ ELASTIC_DECL void job_monitor_core::begin_serving(const void* server,
   // The keys of a server are those of its own nodes.
   if (!std::as_const(view_).whole().is_known()) return;
   change_view().whole().forget();
-  note_change();
+  announce_change();
 }
 
 ELASTIC_DECL void job_monitor_core::end_serving(const void* server) {
@@ -189,7 +189,7 @@ ELASTIC_DECL void job_monitor_core::end_serving(const void* server) {
   server_ = nullptr;
   on_demand_ = {};
   change_view().whole().forget();
-  note_change();
+  announce_change();
 }
 
 ELASTIC_DECL void job_monitor_core::reported(std::int64_t node, std::string_view report) {
@@ -224,7 +224,7 @@ ELASTIC_DECL void job_monitor_core::reported(std::int64_t node, std::string_view
 ELASTIC_DECL void job_monitor_core::listed(job_roster roster) {
   const std::lock_guard lock(mutex_);
   change_view().whole().take(roster, now_us());
-  note_change();
+  announce_change();
 }
 
 }  // namespace elastic::detail

@@ -104,7 +104,7 @@ ELASTIC_DECL void job_state::begin_run(const journal_record& record) {
   attempts_.back().round = record.event.round.value_or(-1);
 }
 
-ELASTIC_DECL void job_state::note_standbys(const job_event& event) {
+ELASTIC_DECL void job_state::apply_standbys(const job_event& event) {
   job_standbys now = standbys_.value_or(job_standbys());
   now.ready = event.count.value_or(0);
   now.making = event.making.value_or(0);
@@ -114,7 +114,7 @@ ELASTIC_DECL void job_state::note_standbys(const job_event& event) {
   standbys_ = now;
 }
 
-ELASTIC_DECL void job_state::note_vault(const journal_record& record) {
+ELASTIC_DECL void job_state::apply_vault(const journal_record& record) {
   const job_event& event = record.event;
   job_vault now = vault_.value_or(job_vault());
   now.skipped = event.count.value_or(now.skipped);
@@ -158,7 +158,7 @@ ELASTIC_DECL void job_state::apply(const journal_record& record) {
     case job_event::type::workers_starting: use_time(time_use::start, record.time_us); break;
     case job_event::type::workers_started: start_workers(record); break;
     case job_event::type::worker_ended: end_worker(record); break;
-    case job_event::type::worker_hung: note_hung(record); break;
+    case job_event::type::worker_hung: apply_hung(record); break;
     case job_event::type::worker_suspected: suspect(record.event); break;
     case job_event::type::workers_judged:
       if (event.state == "succeeded") {
@@ -199,7 +199,7 @@ ELASTIC_DECL void job_state::apply(const journal_record& record) {
       if (activity_ != agent_activity::finishing) activity_ = agent_activity::stopping;
       if (is_working()) use_time(time_use::stop, record.time_us);
       break;
-    case job_event::type::workers_stopped: note_stopped(record); break;
+    case job_event::type::workers_stopped: apply_stopped(record); break;
     case job_event::type::exit_barrier_started:
       activity_ = agent_activity::finishing;
       reason_ = "the workers have ended; waiting for the other nodes";
@@ -209,12 +209,12 @@ ELASTIC_DECL void job_state::apply(const journal_record& record) {
       is_stalled_ = false;
       end_agent(record);
       break;
-    case job_event::type::stall_found: note_stall(record); break;
-    case job_event::type::standbys_changed: note_standbys(event); break;
+    case job_event::type::stall_found: apply_stall(record); break;
+    case job_event::type::standbys_changed: apply_standbys(event); break;
     case job_event::type::vault_committed:
     case job_event::type::vault_restored:
     case job_event::type::vault_dropped:
-    case job_event::type::vault_skipped: note_vault(record); break;
+    case job_event::type::vault_skipped: apply_vault(record); break;
     case job_event::type::stall_ended:
       is_stalled_ = false;
       if (use_ == time_use::stall) use_time(stalled_use_, record.time_us);
@@ -229,17 +229,17 @@ ELASTIC_DECL void job_state::apply(const journal_record& record) {
     case job_event::type::node_told: break;
     case job_event::type::ranks_replaced:
       if (event.pid) restart_replica(record);
-      note_replacement(event);
+      apply_replacement(event);
       break;
     case job_event::type::replacement_abandoned:
       ++replacements_.abandoned;
       replacements_.last_obstacle = event.reason;
       break;
     case job_event::type::rollback_started:
-      note_first_step();
+      mark_first_step();
       use_time(time_use::rollback, record.time_us);
       break;
-    case job_event::type::step_reached: note_reached_step(record); break;
+    case job_event::type::step_reached: apply_reached_step(record); break;
   }
   // This belongs to an attempt also after its end.
   if (event.step && !attempts_.empty()) {
@@ -279,7 +279,7 @@ ELASTIC_DECL void job_state::restart_replica(const journal_record& record) {
 }
 
 /// The attempt that has just begun.
-ELASTIC_DECL void job_state::note_replacement(const job_event& event) {
+ELASTIC_DECL void job_state::apply_replacement(const job_event& event) {
   if (attempts_.empty()) return;
   constexpr auto most = static_cast<std::size_t>(limits::local_world_size);
   job_attempt& attempt = attempts_.back();
@@ -304,7 +304,7 @@ ELASTIC_DECL void job_state::show_replacements() {
   }
 }
 
-ELASTIC_DECL void job_state::note_stall(const journal_record& record) {
+ELASTIC_DECL void job_state::apply_stall(const journal_record& record) {
   if (record.event.elsewhere != 1) keep(&job_attempt::stalls, record.event);
   if (is_working() && use_ != time_use::stall) {
     const std::int64_t from_us = std::max(time_before(record), use_began_us_);
@@ -316,7 +316,7 @@ ELASTIC_DECL void job_state::note_stall(const journal_record& record) {
 }
 
 /// The workers report steps, so that what came before the first one was their start.
-ELASTIC_DECL void job_state::note_first_step() {
+ELASTIC_DECL void job_state::mark_first_step() {
   if (std::exchange(has_steps_, true)) return;
   for (const time_use use : {time_use::training, time_use::stall}) {
     if (use_ == use) use_ = time_use::start;
@@ -325,13 +325,13 @@ ELASTIC_DECL void job_state::note_first_step() {
   }
 }
 
-ELASTIC_DECL void job_state::note_reached_step(const journal_record& record) {
-  note_first_step();
+ELASTIC_DECL void job_state::apply_reached_step(const journal_record& record) {
+  mark_first_step();
   use_time(time_use::training, record.time_us);
   if (attempts_.empty()) return;
   attempts_.back().reached_seconds = record.event.seconds;
   attempts_.back().reached_us = record.time_us;
-  note_lost_time(record.time_us);
+  add_lost_time(record.time_us);
 }
 
 /// The replicas have stopped for a pause.
@@ -411,7 +411,7 @@ ELASTIC_DECL void job_state::start_workers(const journal_record& record) {
   is_stopping_ = false;
   attempts_.back().started_us = record.time_us;
   attempts_.back().workers = event.local_world_size.value_or(0);
-  note_lost_time(record.time_us);
+  add_lost_time(record.time_us);
   for (std::size_t index = 0; index < workers_.size(); ++index) {
     workers_[index].state = job_worker::condition::running;
     workers_[index].changed = sequence_;
@@ -420,7 +420,7 @@ ELASTIC_DECL void job_state::start_workers(const journal_record& record) {
 }
 
 /// Updates the cost of the end of the attempt before this one.
-ELASTIC_DECL void job_state::note_lost_time(std::int64_t now_us) {
+ELASTIC_DECL void job_state::add_lost_time(std::int64_t now_us) {
   if (attempts_.size() < 2) return;
   job_attempt& last = attempts_[attempts_.size() - 2];
   last.lost_seconds = seconds_between(last.ended_us, now_us);
@@ -460,7 +460,7 @@ ELASTIC_DECL void job_state::end_worker(const journal_record& record) {
   end_attempt(record, is_hung ? attempt_end::hang : attempt_end::failure);
 }
 
-ELASTIC_DECL void job_state::note_hung(const journal_record& record) {
+ELASTIC_DECL void job_state::apply_hung(const journal_record& record) {
   keep(&job_attempt::hung, record.event);
   if (job_worker* const worker = changed_worker(record.event)) {
     worker->state = job_worker::condition::hung;
@@ -481,7 +481,7 @@ ELASTIC_DECL void job_state::suspect(const job_event& event) {
 }
 
 /// Marks the workers that were told to end as stopped: their ends have no records.
-ELASTIC_DECL void job_state::note_stopped(const journal_record& record) {
+ELASTIC_DECL void job_state::apply_stopped(const journal_record& record) {
   if (record.event.seconds) stops_.add(*record.event.seconds);
   if (!attempts_.empty()) {
     attempts_.back().stop_seconds = record.event.seconds.value_or(0);
@@ -509,7 +509,7 @@ ELASTIC_DECL void job_state::end_attempt(const journal_record& record, attempt_e
                              ? 0
                              : seconds_between(attempt.started_us, attempt.ended_us);
   if (has_steps_ && attempt.started_us > 0 && attempt.reached_us == 0) {
-    note_lost_time(record.time_us);
+    add_lost_time(record.time_us);
   }
   const bool is_worker = record.event.rank.has_value();
   if (is_worker && end != attempt_end::success) attempt.failed_rank = record.event.rank;

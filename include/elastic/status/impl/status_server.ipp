@@ -105,7 +105,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   void start() {
     const auto self = shared_from_this();
     on_change([weak = weak_from_this()] {
-      if (const auto core = weak.lock()) core->note_change();
+      if (const auto core = weak.lock()) core->announce_change();
     });
     if (options_.monitor) options_.monitor->show(options_.journal);
     asio::post(strand_, [self] {
@@ -219,7 +219,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// Called from any thread, with locks held.
-  void note_change() {
+  void announce_change() {
     if (followers_ == 0 || is_change_noted_.exchange(true)) return;
     asio::post(strand_, [weak = weak_from_this()] {
       const auto core = weak.lock();

@@ -192,8 +192,8 @@ class key_value_engine {
   ELASTIC_DECL void store(std::string_view key, std::string_view value);
   ELASTIC_DECL void store_number(std::string_view key, std::int64_t number);
   ELASTIC_DECL std::int64_t number_of(std::string_view key) const;
-  ELASTIC_DECL void note_change(change_kind kind, std::string_view key, std::string_view old_value,
-                                std::string_view new_value);
+  ELASTIC_DECL void announce_change(change_kind kind, std::string_view key,
+                                    std::string_view old_value, std::string_view new_value);
   ELASTIC_DECL pending_wait& new_wait(std::weak_ptr<listener> who);
   ELASTIC_DECL void register_for(pending_wait& wait, std::string_view key);
   ELASTIC_DECL void count_down(registration entry);

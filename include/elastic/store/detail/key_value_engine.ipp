@@ -61,7 +61,7 @@ ELASTIC_DECL void key_value_engine::append(std::string_view key, std::string_vie
     grow(value.size(), 0);
     const std::string old_value = watching_.empty() ? std::string() : entry->second;
     entry->second.append(value);
-    note_change(change_kind::updated, key, old_value, entry->second);
+    announce_change(change_kind::updated, key, old_value, entry->second);
   }
   wake_all(key);
   deliver(lock);
@@ -115,7 +115,7 @@ ELASTIC_DECL bool key_value_engine::erase(std::string_view key) {
   const auto entry = values_.find(key);
   if (entry == values_.end()) return false;
   grow(0, entry->first.size() + entry->second.size());
-  note_change(change_kind::removed, key, entry->second, {});
+  announce_change(change_kind::removed, key, entry->second, {});
   values_.erase(entry);
   deliver(lock);
   return true;
@@ -149,11 +149,11 @@ ELASTIC_DECL void key_value_engine::store(std::string_view key, std::string_view
     refuse_if_full();
     grow(key.size() + value.size(), 0);
     values_.emplace(key, value);
-    note_change(change_kind::created, key, {}, value);
+    announce_change(change_kind::created, key, {}, value);
     return;
   }
   grow(value.size(), entry->second.size());
-  note_change(change_kind::updated, key, entry->second, value);
+  announce_change(change_kind::updated, key, entry->second, value);
   entry->second.assign(value);
 }
 
@@ -283,9 +283,9 @@ ELASTIC_DECL void key_value_engine::unwatch(wait_id watch) {
   watches_.erase(key);
 }
 
-ELASTIC_DECL void key_value_engine::note_change(change_kind kind, std::string_view key,
-                                                std::string_view old_value,
-                                                std::string_view new_value) {
+ELASTIC_DECL void key_value_engine::announce_change(change_kind kind, std::string_view key,
+                                                    std::string_view old_value,
+                                                    std::string_view new_value) {
   if (watching_.empty()) return;
   const auto watched = watching_.find(key);
   if (watched == watching_.end()) return;

@@ -224,7 +224,7 @@ ELASTIC_DECL task<void> tcp_store_server_core::accept_all(acceptor& listening) {
     if (is_closed_ || failure) co_return;
     const int problem = accept_waiting(listening);
     if (problem != 0 && !is_closed_) {
-      note_back_off(problem);
+      log_back_off(problem);
       co_await options_.time->sleep_until(options_.time->now() + pause_without_descriptors);
     }
   }
@@ -266,7 +266,7 @@ ELASTIC_DECL bool tcp_store_server_core::is_admitted(const sockaddr_storage& ori
   std::memcpy(end.data(), &origin, std::min<std::size_t>(size, end.capacity()));
   const asio::ip::address address = plain_address(end.address());
   if (filter_->admits(address)) return true;
-  note_stranger(address, "it is not an address of a node of this round");
+  log_stranger(address, "it is not an address of a node of this round");
   return false;
 }
 
@@ -283,7 +283,7 @@ ELASTIC_DECL bool tcp_store_server_core::is_full() const {
   return client_count::of_all_servers() >= most_connections() && connections_.size() >= always;
 }
 
-ELASTIC_DECL void tcp_store_server_core::note_back_off(int problem) {
+ELASTIC_DECL void tcp_store_server_core::log_back_off(int problem) {
   if (std::exchange(has_backed_off_, true)) return;
   options_.log.warning("store at {}: clients wait to be accepted: {}", to_text(endpoint_),
                        errno_text(problem));
@@ -368,8 +368,8 @@ ELASTIC_DECL void tcp_store_server_core::shed(descriptor_request& request) {
   }
 }
 
-ELASTIC_DECL void tcp_store_server_core::note_stranger(const asio::ip::address& origin,
-                                                       const std::string& why) {
+ELASTIC_DECL void tcp_store_server_core::log_stranger(const asio::ip::address& origin,
+                                                      const std::string& why) {
   if (strangers_.size() >= limits::store_refused_addresses) return;
   if (!strangers_.insert(origin).second) return;
   options_.log.warning("port {}: turned away {}: {}; its further refusals are not logged",
@@ -384,7 +384,7 @@ ELASTIC_DECL void tcp_store_server_core::stop_accepting() {
   }
   lender_.reset();
   tasks_.cancel();
-  note_end();
+  signal_end();
 }
 
 ELASTIC_DECL std::vector<std::shared_ptr<tcp_store_connection>>
@@ -397,16 +397,16 @@ tcp_store_server_core::all_connections() const {
 ELASTIC_DECL void tcp_store_server_core::on_connection_gone(tcp_store_connection& connection,
                                                             const std::string& complaint) {
   if (!complaint.empty() && !connection.is_trusted()) {
-    note_stranger(connection.peer(), complaint);
+    log_stranger(connection.peer(), complaint);
   } else if (!complaint.empty()) {
     options_.log.info("store at {}: disconnected a client: {}", to_text(endpoint_), complaint);
   }
   connections_.erase(&connection);
   connected_.set(connections_.size());
-  note_end();
+  signal_end();
 }
 
-ELASTIC_DECL void tcp_store_server_core::note_end() {
+ELASTIC_DECL void tcp_store_server_core::signal_end() {
   if (is_closed_ && connections_.empty()) disconnected_.set();
 }
 

@@ -167,7 +167,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   }
 
   ELASTIC_DECL task<void> agree_or_change(task<void> agreeing);
-  ELASTIC_DECL task<void> note_change();
+  ELASTIC_DECL task<void> await_change();
 
   // Throws when this node has to give up the others, even while it still tries to read the state.
   ELASTIC_DECL task<void> give_up_in_time();
@@ -175,7 +175,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   // Called before it meets the others again, after it had given them up.
   ELASTIC_DECL task<void> come_back();
   ELASTIC_DECL task<void> look_once();
-  ELASTIC_DECL task<void> note_failure(std::string reason);
+  ELASTIC_DECL task<void> publish_failure(std::string reason);
 
   // ---- changes of a round ---------------------------------------------------------------------
 

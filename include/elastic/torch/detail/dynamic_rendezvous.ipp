@@ -78,7 +78,7 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::another_round() {
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
-  if (!change_) co_await race(note_change(), give_up_in_time());
+  if (!change_) co_await race(await_change(), give_up_in_time());
   co_return *change_;
 }
 
@@ -106,7 +106,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::come_back() {
 
 ELASTIC_DECL task<void> dynamic_rendezvous::look_once() { co_await shared_->look(); }
 
-ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
+ELASTIC_DECL task<void> dynamic_rendezvous::await_change() {
   while (!change_) {
     view current = co_await shared_->look();
     if (current.state.closed) {
@@ -129,11 +129,11 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::string reason) {
-  co_await race(note_failure(std::move(reason)), give_up_in_time());
+  co_await race(publish_failure(std::move(reason)), give_up_in_time());
   co_return *change_;
 }
 
-ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string reason) {
+ELASTIC_DECL task<void> dynamic_rendezvous::publish_failure(std::string reason) {
   const view current = co_await shared_->look();
   if (current.state.closed) co_await throw_closed();
   if (!change_) {
@@ -447,7 +447,7 @@ dynamic_rendezvous::earlier_master(std::int64_t before) {
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::agree_or_change(task<void> agreeing) {
-  co_await race(std::move(agreeing), note_change());
+  co_await race(std::move(agreeing), await_change());
 }
 
 ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explained_change_of(

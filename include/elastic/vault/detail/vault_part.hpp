@@ -60,14 +60,14 @@ class vault_part final : public agent_part {
   ELASTIC_DECL task<vault_answer> begin(int local_rank, std::uint64_t bytes);
   ELASTIC_DECL task<vault_memory::place> open(int local_rank, std::uint64_t bytes);
   ELASTIC_DECL vault_answer find(std::int64_t rank);
-  ELASTIC_DECL void note_commit(int local_rank, std::size_t slot);
-  ELASTIC_DECL void note_skipped(int local_rank, const std::string& reason);
-  ELASTIC_DECL void note_restored(int local_rank, double seconds);
-  ELASTIC_DECL void note_damaged(int local_rank, const std::string& reason);
+  ELASTIC_DECL void check_commit(int local_rank, std::size_t slot);
+  ELASTIC_DECL void record_skipped(int local_rank, const std::string& reason);
+  ELASTIC_DECL void take_restored(int local_rank, double seconds);
+  ELASTIC_DECL void take_damaged(int local_rank, const std::string& reason);
   ELASTIC_DECL vault_vote vote_on(std::int64_t number) const;
   ELASTIC_DECL void cast_votes();
   ELASTIC_DECL bool is_pending(vault_generation id) const;
-  ELASTIC_DECL void note_complete(std::int64_t number);
+  ELASTIC_DECL void record_complete(std::int64_t number);
   ELASTIC_DECL void count_restores();
   ELASTIC_DECL void record(job_event::type kind, const vault_generation& id, job_event event);
   committer& at(int local_rank) { return workers_.at(static_cast<std::size_t>(local_rank)); }

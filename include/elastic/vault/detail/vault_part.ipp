@@ -66,7 +66,7 @@ ELASTIC_DECL task<void> vault_part::agree(rendezvous_round round, assigned_ranks
     co_return;
   }
   std::function<void(std::int64_t)> complete = [this](std::int64_t number) {
-    note_complete(number);
+    record_complete(number);
   };
   ballot_ = std::make_unique<vault_ballot>(context_.strand, context_.time, context_.log,
                                            std::move(round), std::move(complete));
@@ -163,15 +163,15 @@ ELASTIC_DECL task<vault_answer> vault_part::serve(int local_rank, vault_request 
     co_return find(wanted->rank.value_or(ranks_.base_rank + local_rank));
   }
   if (const auto* const made = std::get_if<requests::committed>(&request)) {
-    note_commit(local_rank, static_cast<std::size_t>(made->slot));
+    check_commit(local_rank, static_cast<std::size_t>(made->slot));
   } else if (const auto* const skipped = std::get_if<requests::skip>(&request)) {
     ++at(local_rank).number;
     at(local_rank).is_writing = false;
-    note_skipped(local_rank, skipped->reason);
+    record_skipped(local_rank, skipped->reason);
   } else if (const auto* const done = std::get_if<requests::restored>(&request)) {
-    note_restored(local_rank, done->seconds);
+    take_restored(local_rank, done->seconds);
   } else if (const auto* const found = std::get_if<requests::damaged>(&request)) {
-    note_damaged(local_rank, found->reason);
+    take_damaged(local_rank, found->reason);
     co_return vault_answer(nothing_packet());
   }
   co_return vault_answer();
@@ -185,7 +185,7 @@ ELASTIC_DECL task<vault_answer> vault_part::begin(int local_rank, std::uint64_t 
   const vault_memory::place place = co_await std::move(opening);
   if (!place.refusal.empty()) {
     at(local_rank).is_writing = false;
-    note_skipped(local_rank, place.refusal);
+    record_skipped(local_rank, place.refusal);
     co_return vault_answer(skipped_packet(place.refusal));
   }
   vault_answer answer(
@@ -230,7 +230,7 @@ ELASTIC_DECL vault_answer vault_part::find(std::int64_t rank) {
   return answer;
 }
 
-ELASTIC_DECL void vault_part::note_commit(int local_rank, std::size_t slot) {
+ELASTIC_DECL void vault_part::check_commit(int local_rank, std::size_t slot) {
   const vault_generation id{epoch_, at(local_rank).number};
   const std::optional<vault_header> header = memory_.read(local_rank, slot);
   const bool is_right = header && header->id == id &&
@@ -268,7 +268,7 @@ ELASTIC_DECL void vault_part::cast_votes() {
     if (ballot_) {
       ballot_->vote(voted_, vote == vault_vote::kept);
     } else if (vote == vault_vote::kept) {
-      note_complete(voted_);
+      record_complete(voted_);
     }
   }
 }
@@ -281,7 +281,7 @@ ELASTIC_DECL bool vault_part::is_pending(vault_generation id) const {
   return vote_on(id.number) != vault_vote::skipped;
 }
 
-ELASTIC_DECL void vault_part::note_complete(std::int64_t number) {
+ELASTIC_DECL void vault_part::record_complete(std::int64_t number) {
   const vault_generation id{epoch_, number};
   if (complete_ && id <= *complete_) return;
   complete_ = id;
@@ -296,7 +296,7 @@ ELASTIC_DECL void vault_part::note_complete(std::int64_t number) {
   record(job_event::type::vault_committed, id, std::move(event));
 }
 
-ELASTIC_DECL void vault_part::note_skipped(int local_rank, const std::string& reason) {
+ELASTIC_DECL void vault_part::record_skipped(int local_rank, const std::string& reason) {
   ++skipped_;
   cast_votes();
   std::set<std::string>& reasons = at(local_rank).reasons;
@@ -316,7 +316,7 @@ ELASTIC_DECL void vault_part::note_skipped(int local_rank, const std::string& re
       rank, id.number, reason);
 }
 
-ELASTIC_DECL void vault_part::note_restored(int local_rank, double seconds) {
+ELASTIC_DECL void vault_part::take_restored(int local_rank, double seconds) {
   if (!restore_ || at(local_rank).restored) return;
   at(local_rank).restored = std::max(seconds, 0.0);
   double slowest = 0;
@@ -333,7 +333,7 @@ ELASTIC_DECL void vault_part::note_restored(int local_rank, double seconds) {
                     restore_->number, slowest);
 }
 
-ELASTIC_DECL void vault_part::note_damaged(int local_rank, const std::string& reason) {
+ELASTIC_DECL void vault_part::take_damaged(int local_rank, const std::string& reason) {
   if (!restore_) return;
   context_.log.warning("rank {} finds its part of generation {} damaged: {}",
                        ranks_.base_rank + local_rank, restore_->number, reason);

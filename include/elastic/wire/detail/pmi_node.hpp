@@ -71,7 +71,7 @@ class pmi_node {
   ELASTIC_DECL bool take_bytes(worker& client);
   ELASTIC_DECL bool send(worker& client);
   ELASTIC_DECL void hang_up(worker& client, const std::string& why);
-  ELASTIC_DECL void note_barrier();
+  ELASTIC_DECL void advance_barrier();
   ELASTIC_DECL void refuse_barrier(const std::string& why);
   ELASTIC_DECL task<void> keep_barriers();
   ELASTIC_DECL task<void> pass_barrier();

@@ -67,7 +67,7 @@ ELASTIC_DECL task<void> pmi_node::attend(std::size_t slot) {
   const time_point now = time_->now();
   co_await time_->sleep_until(deadline_after(now, departure_grace));
   if (!departed_) departed_ = workers_[slot]->rank;
-  note_barrier();
+  advance_barrier();
 }
 
 /// Serves one worker until its connection ends.
@@ -80,7 +80,7 @@ ELASTIC_DECL task<void> pmi_node::talk(std::size_t slot) {
     if (!client.socket.is_open()) co_return;
     if (failure) throw asio_system_error(failure);
     if (!take_bytes(client)) co_return;
-    note_barrier();
+    advance_barrier();
   }
 }
 
@@ -125,7 +125,7 @@ ELASTIC_DECL void pmi_node::hang_up(worker& client, const std::string& why) {
   client.socket.close();
 }
 
-ELASTIC_DECL void pmi_node::note_barrier() {
+ELASTIC_DECL void pmi_node::advance_barrier() {
   if (departed_) {
     return refuse_barrier(fmt::format("rank {} disconnected before this barrier", *departed_));
   }
@@ -148,7 +148,7 @@ ELASTIC_DECL task<void> pmi_node::keep_barriers() {
     co_await pass_barrier();
     // Bytes from a worker in this barrier may have set the flag again meanwhile.
     all_wait_.reset();
-    note_barrier();
+    advance_barrier();
   }
 }
 

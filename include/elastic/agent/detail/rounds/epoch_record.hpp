@@ -50,11 +50,11 @@ class epoch_record {
   ELASTIC_DECL entry take(const epoch_agreement& agreement, rendezvous_round& round);
 
   /// Notes why the workers of this node cannot stay.
-  void note_obstacle(std::string why) { last_.obstacle = std::move(why); }
+  void set_obstacle(std::string why) { last_.obstacle = std::move(why); }
 
   /// Notes when this node first learned that the epoch is over.
   ELASTIC_DECL void end();
-  void note_change(rendezvous_change change) { change_ = std::move(change); }
+  void set_change(rendezvous_change change) { change_ = std::move(change); }
 
   /// Notes that the workers of the next epoch run.
   /// @param starting  when the first of them was started
@@ -68,7 +68,7 @@ class epoch_record {
   ELASTIC_DECL void log_replacement(const std::vector<int>& replaced, time_point ended) const;
 
   /// A worker of this node has reported a step.
-  ELASTIC_DECL void note_step(std::int64_t step);
+  ELASTIC_DECL void record_step(std::int64_t step);
   /// When the furthest step of this epoch was reported; empty: none was.
   std::optional<time_point> stepped() const { return stepped_; }
 

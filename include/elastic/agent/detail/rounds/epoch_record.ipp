@@ -92,7 +92,7 @@ ELASTIC_DECL void epoch_record::log_replacement(const std::vector<int>& replaced
             replaced.size() == 1 ? "has" : "have each", seconds);
 }
 
-ELASTIC_DECL void epoch_record::note_step(std::int64_t step) {
+ELASTIC_DECL void epoch_record::record_step(std::int64_t step) {
   const bool is_first = !step_;
   if (step > step_.value_or(-1)) {
     step_ = step;

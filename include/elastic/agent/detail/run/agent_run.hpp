@@ -101,7 +101,7 @@ class agent_run final : public worker_run {
   ELASTIC_DECL task<void> join_round_and_start();
   ELASTIC_DECL task<void> meet(std::optional<assigned_ranks>& ranks);
   ELASTIC_DECL task<bool> start_before_fence(rendezvous_round round, assigned_ranks ranks);
-  ELASTIC_DECL static task<void> note_end(task<void> work, bool& has_ended);
+  ELASTIC_DECL static task<void> mark_end(task<void> work, bool& has_ended);
   ELASTIC_DECL task<void> report_wait();
   ELASTIC_DECL task<std::optional<assigned_ranks>> join_round();
   ELASTIC_DECL task<void> next_round();
@@ -121,9 +121,9 @@ class agent_run final : public worker_run {
   ELASTIC_DECL task<void> until_round_ends();
   ELASTIC_DECL task<void> wait_for_parts(duration timeout);
   ELASTIC_DECL task<void> run_beside_workers();
-  task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
+  task<void> await_change() { take_change(co_await rendezvous_->wait_for_change()); }
   ELASTIC_DECL void take_change(rendezvous_change change);
-  ELASTIC_DECL void note_missing_steps();
+  ELASTIC_DECL void log_missing_steps();
   ELASTIC_DECL task<void> report_state();
   void emit_state() { telemetry_.emit_state(group_.state(), spec_.max_restarts - restarts_); }
   ELASTIC_DECL void emit_early_outcome();
@@ -136,7 +136,7 @@ class agent_run final : public worker_run {
   ELASTIC_DECL task<void> report_failure();
   ELASTIC_DECL task<void> report_first_failure();
   ELASTIC_DECL std::string first_failure() const;
-  ELASTIC_DECL void note_cause();
+  ELASTIC_DECL void record_cause();
   ELASTIC_DECL void log_change(const restart_ledger::decision& decision);
   ELASTIC_DECL task<void> restart(duration delay);
 

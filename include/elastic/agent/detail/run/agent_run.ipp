@@ -68,7 +68,7 @@ class agent_run::own_part final : public agent_part {
  public:
   explicit own_part(agent_run& run) : run_(run) {}
   void progressed(const worker_progress& made) override {
-    if (made.is_new) run_.epochs_.note_step(made.step);
+    if (made.is_new) run_.epochs_.record_step(made.step);
   }
 
  private:
@@ -223,7 +223,7 @@ ELASTIC_DECL task<run_result> agent_run::run_attempts() {
       case action::give_up:
         log_change(*view.after_round);
         co_await stop_usually();
-        note_cause();
+        record_cause();
         if (!stop_.is_requested()) co_return finish_given_up(*view.after_round);
         break;
       case action::leave_job: co_return co_await leave_job();
@@ -323,7 +323,7 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   started_.set();
   co_await end_survivors();
   if (stop_.is_requested()) co_return;
-  if (fenced_.is_set()) co_return co_await note_change();
+  if (fenced_.is_set()) co_return co_await await_change();
   const rendezvous_round round = attempt_->round;
   const time_point starting = time_.now();
   journal_.record(job_event::type::workers_starting);
@@ -388,12 +388,12 @@ ELASTIC_DECL task<bool> agent_run::start_before_fence(rendezvous_round round,
                            ? group_.rejoin(round, ranks, run_id_, restarts_)
                            : group_.start(round, ranks, run_id_, restarts_);
   agent_telemetry::timed_step timer(telemetry_, "LocalElasticAgent._start_workers");
-  co_await race(note_end(std::move(working), all_run), fenced_.wait());
+  co_await race(mark_end(std::move(working), all_run), fenced_.wait());
   if (!all_run) timer.fail();
   co_return all_run;
 }
 
-ELASTIC_DECL task<void> agent_run::note_end(task<void> work, bool& has_ended) {
+ELASTIC_DECL task<void> agent_run::mark_end(task<void> work, bool& has_ended) {
   co_await std::move(work);
   has_ended = true;
 }
@@ -440,7 +440,7 @@ ELASTIC_DECL task<std::optional<assigned_ranks>> agent_run::join_round() {
       co_return std::nullopt;
     }
     std::optional<assigned_ranks> ranks;
-    co_await race(keep_result(agree_in_round(), ranks), note_change());
+    co_await race(keep_result(agree_in_round(), ranks), await_change());
     if (ranks) co_return ranks;
     if (ledger_.is_used_up(time_.now())) co_return std::nullopt;
     log_.warning("joining another round: {}", attempt_->change->reason);
@@ -520,7 +520,7 @@ ELASTIC_DECL task<void> agent_run::end_epoch() {
     task<std::string> leaving = group_.leave_epoch(ends_all(change), change.grace);
     co_await stop_.run_until_requested(keep_result(std::move(leaving), obstacle));
     if (stop_.is_requested() || (obstacle && obstacle->empty())) co_return;
-    epochs_.note_obstacle(obstacle.value_or("a node stops its workers"));
+    epochs_.set_obstacle(obstacle.value_or("a node stops its workers"));
   }
   co_await stop_usually();
 }
@@ -589,7 +589,7 @@ ELASTIC_DECL task<void> agent_run::report_missing() {
 
 /// Returns once the round must end. Healthy workers continue for as long as the parts ask.
 ELASTIC_DECL task<void> agent_run::until_round_ends() {
-  co_await note_change();
+  co_await await_change();
   // Workers that stay need no standbys.
   if (kept_workers().obstacle().empty()) co_return;
   co_await wait_for_parts(parts_->stop_delay(*attempt_->change));
@@ -613,17 +613,17 @@ ELASTIC_DECL task<void> agent_run::run_beside_workers() {
 
 ELASTIC_DECL void agent_run::take_change(rendezvous_change change) {
   epochs_.end();
-  epochs_.note_change(change);
+  epochs_.set_change(change);
   ledger_.reached(group_.reports().furthest_step);
   ledger_.count(change.restarts, time_.now());
-  note_missing_steps();
+  log_missing_steps();
   journal_.record_round_end(change, ledger_.failures(), epochs_.stepped());
   if (change.is_pause) pause_.note(change.reason);
   attempt_->change = std::move(change);
 }
 
 /// Logs once that this node cannot tell whether the job makes progress.
-ELASTIC_DECL void agent_run::note_missing_steps() {
+ELASTIC_DECL void agent_run::log_missing_steps() {
   if (!ledger_.lacks_steps() || std::exchange(are_missing_steps_noted_, true)) return;
   log_.warning(
       "{} {}: no worker of this node has reported a step, so this node cannot tell whether the "
@@ -666,7 +666,7 @@ ELASTIC_DECL task<void> agent_run::wait_at_exit_barrier() {
   try {
     task<void> barrier = rendezvous_->exit_barrier();
     task<void> waiting = keep_bool(with_deadline(time_, deadline, std::move(barrier)), has_passed);
-    co_await race(std::move(waiting), note_change(), stop_.requested(),
+    co_await race(std::move(waiting), await_change(), stop_.requested(),
                   endless(parts_->beside_exit_barrier()));
   } catch (const error& failure) {
     if (failure.code() == errc::rendezvous_closed) throw;
@@ -717,7 +717,7 @@ ELASTIC_DECL std::string agent_run::first_failure() const {
 }
 
 /// Notes what was left by the worker whose failure ended the attempt.
-ELASTIC_DECL void agent_run::note_cause() {
+ELASTIC_DECL void agent_run::record_cause() {
   const rendezvous_change* const change = round_end();
   if (!change || !change->on_other_node) journal_.record_cause();
 }
@@ -749,7 +749,7 @@ ELASTIC_DECL task<void> agent_run::restart(duration delay) {
   if (attempt_->change->saves_first) co_await stop_.run_until_requested(save_before_pause());
   co_await end_epoch();
   orders_.clear();
-  note_cause();
+  record_cause();
   if (delay > duration::zero() && !stop_.is_requested()) {
     co_await race(time_.sleep_until(deadline_after(time_.now(), delay)), stop_.requested(),
                   endless(parts_->prepare_attempt()));

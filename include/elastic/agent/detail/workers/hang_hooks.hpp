@@ -145,7 +145,7 @@ class hang_hooks {
   ELASTIC_DECL static task<void> start_hook(state_pointer shared, std::size_t slot,
                                             hang_hook_call call);
   ELASTIC_DECL static task<void> run_round(state_pointer shared);
-  ELASTIC_DECL static void note_late(state& shared);
+  ELASTIC_DECL static void log_late(state& shared);
   ELASTIC_DECL static task<void> end_processes(state_pointer shared, stop_plan at_once);
 
   state_pointer state_;

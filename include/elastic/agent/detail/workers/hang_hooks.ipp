@@ -181,7 +181,7 @@ ELASTIC_DECL task<void> hang_hooks::run_round(state_pointer shared) {
     shared->changed.reset();
     co_await with_deadline(time, shared->deadline, shared->changed.wait());
   }
-  if (!shared->hurried) note_late(*shared);
+  if (!shared->hurried) log_late(*shared);
   stop_plan at_once;
   at_once.signal = SIGKILL;
   at_once.grace = duration::zero();
@@ -196,7 +196,7 @@ ELASTIC_DECL task<void> hang_hooks::run_round(state_pointer shared) {
   shared->ended.set();
 }
 
-ELASTIC_DECL void hang_hooks::note_late(state& shared) {
+ELASTIC_DECL void hang_hooks::log_late(state& shared) {
   for (auto& [slot, entry] : shared.hooks) {
     if (std::exchange(entry.has_ended, true)) continue;
     --shared.open;
