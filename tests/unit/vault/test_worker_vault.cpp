@@ -198,6 +198,25 @@ TEST_CASE("worker vault: a checksum of an unknown kind is named", "[vault]") {
   CHECK(outcome_of(vault, "t", 4) == "text");
 }
 
+TEST_CASE("worker vault: the checksum of sums is that of Python", "[vault]") {
+  fake_agent agent(2 << 20);
+  std::string data(1'100'000, ' ');
+  for (std::size_t place = 0; place < data.size(); ++place) {
+    data[place] = static_cast<char>(place * 7 % 251);
+  }
+  const char* const manifest = R"({"tree": {"d": [["t", {"b": 0}]]}, "buffers": )"
+                               R"([["t", "array", "B", [1100000], 0, 1100000, "s0114893a"]]})";
+  agent.put(data, manifest);
+  worker_vault vault(agent.environment);
+  CHECK(outcome_of(vault, "t", data.size()) == data);
+  for (const std::size_t place : {5, 1'050'000, 1'099'999}) {
+    std::string damaged = data;
+    damaged[place] ^= 1;
+    agent.put(damaged, manifest);
+    CHECK(has_text(outcome_of(vault, "t", data.size()), "is damaged"));
+  }
+}
+
 TEST_CASE("worker vault: a manifest that is none is refused", "[vault]") {
   fake_agent agent(slot_bytes);
   worker_vault vault(agent.environment);

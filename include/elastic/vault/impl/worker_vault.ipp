@@ -119,6 +119,25 @@ void for_each_piece(std::span<Byte> bytes, Take take) {
   }
 }
 
+/// What the checksum of a piece is made of if its kind is 's': the sums of its 64-bit words in rows
+/// of 4 KiB, of each row and then of each column, and the bytes behind the last row.
+inline std::string sums_of(std::string_view piece) {
+  constexpr std::size_t columns = 512;
+  constexpr std::size_t row_bytes = columns * sizeof(std::uint64_t);
+  const std::size_t rows = piece.size() / row_bytes;
+  std::vector<std::uint64_t> sums(rows == 0 ? 0 : rows + columns);
+  std::array<std::uint64_t, columns> words;
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::memcpy(words.data(), piece.data() + row * row_bytes, row_bytes);
+    for (std::size_t column = 0; column < columns; ++column) {
+      sums[row] += words[column];
+      sums[rows + column] += words[column];
+    }
+  }
+  std::string bytes(text_of(std::as_bytes(std::span(sums))));
+  return bytes.append(piece.substr(rows * row_bytes));
+}
+
 inline std::string skip_packet(const std::string& reason) {
   json_object packet;
   packet.add("kind", "skip").add("reason", reason.substr(0, limits::control_text_bytes / 2));
@@ -380,7 +399,8 @@ ELASTIC_DECL void worker_vault::read_bytes(std::string_view name, std::span<std:
                             shown, row->bytes, printable_line(row->type), out.size(), type));
   }
   constexpr std::size_t digits = 8;
-  if (!row->check.empty() && row->check.size() != digits) {
+  const bool is_summed = row->check.size() == digits + 1 && row->check.starts_with('s');
+  if (!row->check.empty() && !is_summed && row->check.size() != digits) {
     throw error(errc::not_supported, fmt::format("buffer {} has a checksum of an unknown kind: {}",
                                                  shown, printable_line(row->check)));
   }
@@ -389,9 +409,15 @@ ELASTIC_DECL void worker_vault::read_bytes(std::string_view name, std::span<std:
   detail::for_each_piece(out, [&](std::size_t done, std::span<std::byte> piece) {
     const std::uint64_t place = limits::vault_header_bytes + row->place + done;
     is_whole = is_whole && detail::read_part(found->file.get(), place, piece);
-    if (!row->check.empty()) check = detail::crc32(detail::text_of(piece), check);
+    const std::string_view content = detail::text_of(piece);
+    if (is_summed) {
+      check = detail::crc32(detail::sums_of(content), check);
+    } else if (!row->check.empty()) {
+      check = detail::crc32(content, check);
+    }
   });
-  if (!is_whole || (!row->check.empty() && fmt::format("{:08x}", check) != row->check)) {
+  const std::string made = fmt::format("{}{:08x}", is_summed ? "s" : "", check);
+  if (!is_whole || (!row->check.empty() && made != row->check)) {
     call_damaged(fmt::format("buffer {} has another checksum", shown));
   }
   detail::json_object packet;
