@@ -59,7 +59,7 @@ say "A thousand ranks that are killed and replaced"
 tests/long/survive_kills.py build/dev/elasticrun /usr/bin/python3 --kills 900
 tests/long/survive_kills.py build/dev/elasticrun build/torch-2.13/bin/python --kills 100 --each 20
 
-say "Hundred ranks of each framework that are killed and replaced"
+say "A hundred ranks of each framework that are killed and replaced"
 tests/long/framework_kills.py build/dev/elasticrun build/torch-2.13/bin/python
 
 say "Workers that are killed while they commit into the vault"
