@@ -41,6 +41,19 @@ using test::vault_stage;
 constexpr std::uint64_t mebibyte = 1 << 20;
 using texts = std::vector<std::string>;
 
+TIME_TEST("vault part: what a worker asked before an epoch does not count in it", "[vault]") {
+  vault_stage stage(time, 1, mebibyte);
+  vault_peer early(stage.address);
+  early.say(R"({"kind": "begin", "bytes": 8192})");
+  const auto work = [&]() -> task<void> {
+    CHECK(early.hear().is_null());
+    vault_peer peer(stage.address);
+    const json place = co_await stage.commit(peer, 0, 10);
+    CHECK(place["generation"] == 1);
+  };
+  co_await stage.attempt(work());
+}
+
 TIME_TEST("vault part: what all ranks have committed is restored", "[vault]") {
   vault_stage stage(time, 2, mebibyte);
   json epoch;

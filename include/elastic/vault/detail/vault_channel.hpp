@@ -43,7 +43,7 @@ class vault_channel {
     std::size_t most_connections = 1;
   };
 
-  /// Opens the socket; connections wait until `serve` is called.
+  /// Opens the socket; connections wait until `serve` or `close_waiting` is called.
   /// Errors: `errc::start_failed`.
   ELASTIC_DECL vault_channel(asio::any_io_executor strand, options settings);
   vault_channel(const vault_channel&) = delete;
@@ -56,6 +56,10 @@ class vault_channel {
   /// Cancellation: all types; nothing else ends it.
   ELASTIC_DECL task<void> serve() &;
 
+  /// Closes the connections that wait, while nobody is served. What they ask belongs to the epoch
+  /// that has ended: a worker that goes on may have sent it before it learned of that.
+  ELASTIC_DECL void close_waiting();
+
  private:
   struct packet {
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
@@ -65,6 +69,7 @@ class vault_channel {
   };
   enum class reading { got, nothing, ended };
 
+  ELASTIC_DECL int accept();
   ELASTIC_DECL task<void> accept_all(task_group& connections);
   ELASTIC_DECL task<void> attend(asio::posix::stream_descriptor peer);
   ELASTIC_DECL reading read(int peer, packet& next);

@@ -58,11 +58,22 @@ ELASTIC_DECL task<void> vault_channel::serve() & {
   co_await std::move(serving);
 }
 
+/// Result: a descriptor, or -1 with the reason in errno.
+ELASTIC_DECL int vault_channel::accept() {
+  return ::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+ELASTIC_DECL void vault_channel::close_waiting() {
+  for (;;) {
+    const unique_fd waiting(accept());
+    if (!waiting && errno != EINTR && errno != ECONNABORTED) return;
+  }
+}
+
 ELASTIC_DECL task<void> vault_channel::accept_all(task_group& connections) {
   for (;;) {
     co_await listener_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
-    const int accepted =
-        ::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int accepted = accept();
     if (accepted < 0) {
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) continue;
       complain(fmt::format("a connection cannot be accepted: {}", errno_text(errno)));

@@ -58,6 +58,7 @@ ELASTIC_DECL task<void> vault_part::agree(rendezvous_round round, assigned_ranks
     nodes_.insert(nodes_.end(), static_cast<std::size_t>(node.workers), node.node);
   }
   workers_.assign(workers_.size(), committer());
+  channel_.close_waiting();
   voted_ = 0;
   awaited_.reset();
   take(next_vault_step(view));
