@@ -51,10 +51,10 @@ TEST_CASE("job condition: a job waits for its nodes, starts, runs and succeeds",
   journal_story story;
   CHECK(shown(story.begin()) == "starting");
   CHECK(shown(tell(story, type::rendezvous_started)) ==
-        "waiting: waiting for the nodes of the next round");
+        "waiting: for the nodes of the round");
   job_event joined = journal_story::of(type::round_joined);
   joined.round = 0;
-  CHECK(shown(story.tell(joined)) == "starting: starting the workers");
+  CHECK(shown(story.tell(joined)) == "starting");
   CHECK(shown(story.start(0, 2)) == "running");
   CHECK(shown(tell(story, type::exit_barrier_started)) ==
         "waiting: for the workers of other nodes to end");
@@ -67,7 +67,7 @@ TEST_CASE("job condition: a node that serves the others counts who is there", "[
   view.whole().take(roster_of(1), story.now_us);
   CHECK(shown(view) == "waiting: 1 of 2 nodes is here");
   view.whole().take(roster_of(2), story.now_us);
-  CHECK(shown(view) == "waiting: waiting for the nodes of the next round");
+  CHECK(shown(view) == "waiting: for the nodes of the round");
 }
 
 TEST_CASE("job condition: a restart says what ended the attempt before, until workers run",

@@ -48,8 +48,9 @@ inline job_condition unready_condition(const job_view& view) {
   }
   const job_attempt* const ended = ended_attempt(job);
   if (ended) return {to_string(agent_activity::restarting), ended->reason};
-  const bool has_met = job.round() >= 0 || job.activity() != agent_activity::meeting;
-  return {has_met ? to_string(agent_activity::starting) : waiting, job.reason()};
+  const bool meets = job.round() < 0 && job.activity() == agent_activity::meeting;
+  if (meets) return {waiting, "for the nodes of the round"};
+  return {to_string(agent_activity::starting)};
 }
 
 inline job_condition condition_of(const job_view& view) {
