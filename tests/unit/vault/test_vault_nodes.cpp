@@ -197,6 +197,59 @@ TIME_TEST("vault nodes: after one has skipped a commit, all go on", "[vault]") {
   co_await job.attempt(restart);
 }
 
+TIME_TEST("vault nodes: a node that was slow for long catches up, and all go on", "[vault]") {
+  constexpr std::int64_t ahead = 100;
+  constexpr std::int64_t last = ahead + 5;
+  vault_job job(time, 2);
+  const time_point meeting = time.now() + 30s;
+  const auto work = [&](vault_stage& node, std::size_t index) -> task<void> {
+    vault_peer peer(node.address);
+    if (index == 1) co_await time.sleep_until(time.now() + 10s);
+    for (std::int64_t step = 1; step <= ahead; ++step) co_await node.commit(peer, 0, step);
+    co_await time.sleep_until(meeting);
+    for (std::int64_t step = ahead + 1; step <= last; ++step) {
+      co_await node.commit(peer, 0, step);
+      co_await time.sleep_until(time.now() + 1s);
+    }
+  };
+  co_await job.attempt(work);
+  const auto restart = [&](vault_stage& node, std::size_t) -> task<void> {
+    const std::int64_t step = co_await restored_step(node);
+    CHECK(step == last);
+  };
+  co_await job.attempt(restart);
+}
+
+TIME_TEST("vault nodes: a generation that others do not reach for a minute is given up",
+          "[vault]") {
+  vault_job job(time, 2);
+  const auto work = [&](vault_stage& node, std::size_t index) -> task<void> {
+    vault_peer peer(node.address);
+    if (index == 1) co_await time.sleep_until(time.now() + 100s);
+    std::vector<std::string> places;
+    for (std::int64_t step = 1; step <= 3; ++step) {
+      const json place = co_await node.commit(peer, 0, step);
+      places.push_back(place["kind"]);
+    }
+    if (index == 0) {
+      CHECK(places == std::vector<std::string>{"write", "write", "skipped"});
+      co_await time.sleep_until(time.now() + 61s);
+      const json place = co_await node.commit(peer, 0, 4);
+      CHECK(place["kind"] == "write");
+      co_await time.sleep_until(time.now() + 100s);
+    } else {
+      co_await node.commit(peer, 0, 4);
+      co_await time.sleep_until(time.now() + 1s);
+    }
+  };
+  co_await job.attempt(work);
+  const auto restart = [&](vault_stage& node, std::size_t) -> task<void> {
+    const std::int64_t step = co_await restored_step(node);
+    CHECK(step == 4);
+  };
+  co_await job.attempt(restart);
+}
+
 TIME_TEST("vault nodes: what one node finds damaged, none restores", "[vault]") {
   vault_job job(time, 2);
   const auto work = [&](vault_stage& node, std::size_t) -> task<void> {

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -45,6 +46,13 @@ class vault_ballot {
   /// Whether a node is known to have skipped a generation.
   bool is_given_up(std::int64_t number) const { return given_up_.contains(number); }
 
+  /// Whether this node has kept a generation for so long that others may never come to it.
+  ELASTIC_DECL bool is_overdue(std::int64_t number) const;
+
+  /// Takes back the vote of this node to keep a generation, so that it is given up for all, unless
+  /// all have kept it meanwhile. If the store is gone, the round is about to end.
+  ELASTIC_DECL task<void> retract(std::int64_t number) &;
+
   /// Waits for the next result, or until the deadline.
   /// Result: whether there was one. Cancellation: all types.
   ELASTIC_DECL task<bool> next_result(time_point deadline) &;
@@ -55,7 +63,10 @@ class vault_ballot {
  private:
   ELASTIC_DECL task<void> cast(std::int64_t number, bool is_kept);
   ELASTIC_DECL task<bool> result_of(std::int64_t number, bool is_kept);
-  ELASTIC_DECL void note(std::int64_t number, bool is_complete);
+  ELASTIC_DECL task<void> erase_old(std::int64_t number);
+  ELASTIC_DECL void take(std::int64_t number, bool is_complete);
+  ELASTIC_DECL std::string votes_key(std::int64_t number) const;
+  ELASTIC_DECL std::string result_key(std::int64_t number) const;
 
   std::shared_ptr<time_source> time_;
   logger log_;
@@ -64,6 +75,11 @@ class vault_ballot {
   int nodes_;
   std::function<void(std::int64_t)> complete_;
   std::set<std::int64_t> given_up_;
+  /// When this node voted to keep the generations that are not decided yet.
+  std::map<std::int64_t, time_point> kept_;
+  std::int64_t newest_complete_ = 0;
+  /// The keys of this generation, and of those before it, are erased.
+  std::int64_t erased_ = 0;
   event_flag decided_;
   task_group voting_;
 };

@@ -6,6 +6,8 @@
 
 #include <elastic/base/error.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <utility>
 
@@ -30,8 +32,20 @@ ELASTIC_DECL vault_ballot::vault_ballot(asio::any_io_executor strand,
       decided_(strand),
       voting_(strand) {}
 
+ELASTIC_DECL std::string vault_ballot::votes_key(std::int64_t number) const {
+  return fmt::format("{}{}", prefix_, number);
+}
+
+ELASTIC_DECL std::string vault_ballot::result_key(std::int64_t number) const {
+  return fmt::format("{}{}/end", prefix_, number);
+}
+
 ELASTIC_DECL void vault_ballot::vote(std::int64_t number, bool is_kept) {
-  if (!is_kept) note(number, false);
+  if (is_kept) {
+    kept_.emplace(number, time_->now());
+  } else {
+    take(number, false);
+  }
   voting_.spawn(cast(number, is_kept));
 }
 
@@ -39,7 +53,7 @@ ELASTIC_DECL task<void> vault_ballot::cast(std::int64_t number, bool is_kept) {
   try {
     task<bool> deciding = result_of(number, is_kept);
     const bool is_complete = co_await std::move(deciding);
-    if (is_kept) note(number, is_complete);
+    if (is_kept) take(number, is_complete);
   } catch (const error& failure) {
     // If the store is gone, the round ends, and the next one begins with what the nodes have.
     if (failure.code() == errc::connection_failed) co_return;
@@ -48,32 +62,66 @@ ELASTIC_DECL task<void> vault_ballot::cast(std::int64_t number, bool is_kept) {
 }
 
 inline constexpr const char* complete_text = "complete";
+inline constexpr const char* given_up_text = "given up";
 
 /// Result: whether the generation is complete.
 ELASTIC_DECL task<bool> vault_ballot::result_of(std::int64_t number, bool is_kept) {
-  const auto key = [this](std::int64_t of) { return fmt::format("{}{}", prefix_, of); };
-  const auto result_key = [this](std::int64_t of) { return fmt::format("{}{}/end", prefix_, of); };
   std::int64_t votes = 0;
-  if (is_kept) votes = co_await agents_->add(key(number), 1);
+  if (is_kept) votes = co_await agents_->add(votes_key(number), 1);
   const bool is_complete = votes == nodes_;
   if (is_kept && !is_complete) {
     const std::string result = co_await agents_->get(result_key(number));
     co_return result == complete_text;
   }
-  const std::string result = is_complete ? complete_text : "given up";
+  const std::string result = is_complete ? complete_text : given_up_text;
   co_await agents_->set(result_key(number), result);
-  // Whoever waits for a result so old, for lack of speed, knows a later one.
-  constexpr std::int64_t kept_results = 16;
-  if (number > kept_results) {
-    co_await agents_->erase(key(number - kept_results));
-    co_await agents_->erase(result_key(number - kept_results));
-  }
+  task<void> erasing = erase_old(number);
+  co_await std::move(erasing);
   co_return is_complete;
 }
 
-ELASTIC_DECL void vault_ballot::note(std::int64_t number, bool is_complete) {
+/// Erases keys that nobody reads any more: all nodes are past a complete generation. While there is
+/// none, a node that is far behind still learns what the others have skipped.
+ELASTIC_DECL task<void> vault_ballot::erase_old(std::int64_t number) {
+  constexpr std::int64_t unread_results = 16;
+  constexpr std::int64_t most_results = 4096;
+  constexpr int most_erased = 2;  // of each vote, so that none takes long
+  const std::int64_t last = std::max(newest_complete_ - unread_results, number - most_results);
+  for (int count = 0; count < most_erased && erased_ < last; ++count) {
+    const std::int64_t old = ++erased_;
+    co_await agents_->erase(votes_key(old));
+    co_await agents_->erase(result_key(old));
+  }
+}
+
+ELASTIC_DECL bool vault_ballot::is_overdue(std::int64_t number) const {
+  constexpr std::chrono::seconds patience(60);
+  const auto vote = kept_.find(number);
+  return vote != kept_.end() && time_->now() >= deadline_after(vote->second, patience);
+}
+
+ELASTIC_DECL task<void> vault_ballot::retract(std::int64_t number) & {
+  try {
+    // So large that the votes to come cannot make up for it.
+    constexpr std::int64_t weight = 1 << 30;
+    const std::int64_t votes = co_await agents_->add(votes_key(number), -weight);
+    const bool is_complete = votes + weight >= nodes_;
+    const std::string result = is_complete ? complete_text : given_up_text;
+    co_await agents_->set(result_key(number), result);
+    take(number, is_complete);
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) {
+      log_.warning("the vote on generation {} in memory is lost: {}", number, failure.what());
+    }
+    take(number, false);
+  }
+}
+
+ELASTIC_DECL void vault_ballot::take(std::int64_t number, bool is_complete) {
   constexpr std::size_t most_numbers = 64;
+  kept_.erase(number);
   if (is_complete) {
+    newest_complete_ = std::max(newest_complete_, number);
     complete_(number);
   } else if (given_up_.insert(number).second && given_up_.size() > most_numbers) {
     given_up_.erase(given_up_.begin());

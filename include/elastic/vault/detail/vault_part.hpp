@@ -98,6 +98,7 @@ class vault_part final : public agent_part {
   std::vector<vault_generation> damaged_;
   std::int64_t skipped_ = 0;
   time_point recorded_at_ = time_point::min();
+  time_point skip_recorded_at_{};
 };
 
 }  // namespace elastic::detail

@@ -196,7 +196,7 @@ ELASTIC_DECL task<vault_answer> vault_part::begin(int local_rank, std::uint64_t 
 }
 
 /// Opens a slot. Waits a little for other nodes if this one has kept a generation, and their votes
-/// on it are under way; in vain only once for each generation.
+/// on it are under way; in vain only once for each generation, which is given up after a minute.
 ELASTIC_DECL task<vault_memory::place> vault_part::open(int local_rank, std::uint64_t bytes) {
   constexpr std::chrono::seconds longest_wait(2);
   const time_point deadline = deadline_after(context_.time->now(), longest_wait);
@@ -207,9 +207,14 @@ ELASTIC_DECL task<vault_memory::place> vault_part::open(int local_rank, std::uin
     task<vault_memory::place> opening =
         memory_.open(local_rank, bytes, complete_, std::move(pending));
     const vault_memory::place place = co_await std::move(opening);
-    const bool may_wait = ballot_ && place.awaited && place.awaited != awaited_ &&
-                          vote_on(place.awaited->number) == vault_vote::kept;
-    if (!may_wait) co_return place;
+    const bool is_kept_here =
+        ballot_ && place.awaited && vote_on(place.awaited->number) == vault_vote::kept;
+    if (is_kept_here && ballot_->is_overdue(place.awaited->number)) {
+      task<void> retracting = ballot_->retract(place.awaited->number);
+      co_await std::move(retracting);
+      continue;
+    }
+    if (!is_kept_here || place.awaited == awaited_) co_return place;
     task<bool> waiting = ballot_->next_result(deadline);
     const bool is_news = co_await std::move(waiting);
     if (!is_news) awaited_ = place.awaited;
@@ -304,13 +309,19 @@ ELASTIC_DECL void vault_part::record_skipped(int local_rank, const std::string& 
   constexpr std::size_t most_reasons = 4;
   // Reasons differ by the numbers in them.
   const std::string kind = reason.substr(0, reason.find_first_of("0123456789"));
-  if (reasons.size() >= most_reasons || !reasons.insert(kind).second) return;
+  const bool is_new = reasons.size() < most_reasons && reasons.insert(kind).second;
+  const time_point now = context_.time->now();
+  // The count of all reaches whoever watches the job.
+  const bool is_due = now - skip_recorded_at_ >= limits::vault_record_interval;
+  if (!is_new && !is_due) return;
+  skip_recorded_at_ = now;
   const vault_generation id{epoch_, at(local_rank).number};
   const int rank = ranks_.base_rank + local_rank;
   job_event event;
   event.rank = rank;
   event.reason = reason;
   record(job_event::type::vault_skipped, id, std::move(event));
+  if (!is_new) return;
   context_.log.warning(
       "rank {} skips the commit of generation {}: {}; more of this is counted and "
       "not logged",
