@@ -36,8 +36,10 @@ import ctypes
 import json
 import math
 import mmap
+import operator
 import os
 import pickle
+import re
 import socket
 import struct
 import sys
@@ -316,6 +318,10 @@ def _tensor_buffer(value: Any, name: str, last: Optional[_Buffer]) -> _Buffer:
 
 def _buffer_of(value: Any, name: str) -> _Buffer:
     view = None if isinstance(value, bytes) else _view_of(value)
+    numpy = sys.modules.get("numpy")
+    if view is None and numpy is not None and isinstance(value, numpy.ndarray) \
+            and not value.dtype.hasobject:
+        view = _view_of(numpy.ascontiguousarray(value))
     if view is not None:
         buffer = _Buffer(name, "array", view.nbytes, view.format, list(view.shape or ()))
         buffer.source = view.cast("B") if view.nbytes else memoryview(b"")
@@ -471,19 +477,26 @@ class _Vault:
         buffers: List[_Buffer] = []
         try:
             try:
+                step = _checked_step(step)
                 tree = _take(value, "", buffers, self._last)
+                _refuse_twins(buffers)
                 manifest = _Manifest(tree, buffers)
                 data_bytes = _place(buffers)
                 most = self._manifest_room(manifest)
-            except _Refused as reason:
-                self.tell({"kind": "skip", "reason": str(reason)[:500]})
-                raise
+            except (_Refused, RecursionError) as reason:
+                text = str(reason) if isinstance(reason, _Refused) else "it is nested too deeply"
+                self.tell({"kind": "skip", "reason": text[:500]})
+                raise _Refused(text) from None
             place, slot = self._begin(data_bytes + most)
             self._write(place, slot.memory, manifest, data_bytes, step, checksum)
             self.tell({"kind": "committed", "slot": place["slot"]})
             return True
         except _Refused as reason:
-            self.say_once(f"a commit is skipped: {reason}", str(reason)[:20])
+            # Reasons differ by the numbers in them.
+            self.say_once(f"a commit is skipped: {reason}", re.split(r"\d", str(reason))[0])
+        except TimeoutError:
+            self.say_once(f"a commit is skipped: the agent has not answered for "
+                          f"{_ANSWER_SECONDS:g} s", "TimeoutError")
         except (OSError, ValueError) as problem:
             self.say_once(f"a commit is skipped: {problem}", type(problem).__name__)
         finally:
@@ -572,6 +585,26 @@ class _Vault:
             self.ask({"kind": "damaged", "reason": str(problem)[:500]})
         except OSError:
             pass
+
+
+def _checked_step(step: Any) -> int:
+    """Errors: _Refused if it is no number that a header can hold."""
+    try:
+        number = operator.index(step)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 1 << 63:
+        raise _Refused(f"the step is {str(step)[:50]}; a whole number from 0 on is needed")
+    return number
+
+
+def _refuse_twins(buffers: List[_Buffer]) -> None:
+    """Errors: _Refused if two buffers have one name, by which a reader tells them apart."""
+    names = set()
+    for buffer in buffers:
+        if buffer.name in names:
+            raise _Refused(f"two entries have the name {buffer.name!r}")
+        names.add(buffer.name)
 
 
 def _place(buffers: List[_Buffer]) -> int:
@@ -683,7 +716,8 @@ class _Restore:
             if current is _MISSING:
                 current = {}
             if not isinstance(current, Mapping):
-                raise VaultError(f"{name or 'the state'} is no dict, but that in memory is")
+                what = type(current).__name__
+                raise VaultError(f"{name or 'the state'} is of type {what}, and a dict in memory")
             known = {key: child for key, child in node["d"]}
             for key in current:
                 if key not in known:
@@ -707,8 +741,8 @@ class _Restore:
             view = _view_of(current)
             known = None if view is None else (view.format, list(view.shape or ()))
             if known != (buffer.dtype, buffer.shape) or view is None or view.readonly:
-                raise VaultError(f"{buffer.name} is no writable array of type {buffer.dtype} and "
-                                 f"shape {buffer.shape}")
+                raise VaultError(f"{buffer.name} has to be a writable array of type {buffer.dtype} "
+                                 f"and shape {buffer.shape}, and is a {type(current).__name__}")
             return
         if not _is_tensor(current):
             raise VaultError(f"{buffer.name} is no tensor, but that in memory is")
@@ -805,7 +839,7 @@ def save(state_dict: Mapping[str, Any], step: int, checksum: bool = True) -> boo
     if here is None:
         return False
     with here.lock:
-        return here.commit(state_dict, int(step), checksum)
+        return here.commit(state_dict, step, checksum)
 
 
 def load(state_dict: Dict[str, Any]) -> Optional[int]:
@@ -814,7 +848,8 @@ def load(state_dict: Dict[str, Any]) -> Optional[int]:
 
     Result: the step of the commit; None if there is nothing to restore: the state is unchanged.
     Errors: `VaultError` if a tensor has another type or shape, or the state has an entry that the
-    commit lacks: it is unchanged then; or if the memory is damaged: end the worker. All ranks then
+    commit lacks: it is unchanged then; or if the agent does not answer, or the memory is damaged:
+    end the worker. All ranks then
     restart from an earlier commit.
     """
     here = _here()
@@ -863,10 +898,11 @@ def read(name: str, out: Any, rank: Optional[int] = None) -> None:
     """Reads a buffer of that generation into one of the same type and shape: of this rank, or of
     another one.
 
-    Errors: KeyError if there is no such buffer, generation or rank; `VaultError` as `load`.
+    Errors: KeyError if there is no such buffer, generation or rank; `VaultError` as `load`, and if
+    what was committed by that name is neither an array nor a tensor.
     """
     here = _here()
-    if here is None:
+    if here is None or rank is not None and not 0 <= operator.index(rank) < 1 << 31:
         raise KeyError(name)
     with here.lock:
         start = time.monotonic()
@@ -878,6 +914,8 @@ def read(name: str, out: Any, rank: Optional[int] = None) -> None:
             if node is None:
                 raise KeyError(name)
             restore = _Restore(content)
+            if "b" not in node or content.manifest.buffers[node["b"]].kind == "object":
+                raise VaultError(f"{name!r} is no array and no tensor, which read needs: use load")
             restore.check(node, out, name)
             try:
                 restore.put(node, out)
@@ -895,8 +933,11 @@ def _find(here: _Vault, rank: Optional[int] = None) -> Optional[_Content]:
     except VaultError as problem:
         here.call_damaged(problem)
         raise
-    except OSError:
-        return None
+    except ConnectionRefusedError:
+        return None  # there is no agent
+    except OSError as problem:
+        # Others restore what is there: to begin anew would be another training than theirs.
+        raise VaultError(f"the agent does not say what there is to restore: {problem}") from None
 
 
 # ---- for torch.distributed.checkpoint ------------------------------------------------------------

@@ -89,11 +89,12 @@ def check_without_checksum():
 def check_mismatch():
     file = slot_of({"w": bytearray(8), "d": {"x": 1}})
     for state, words in [
-            ({"w": bytearray(9), "d": {}}, "w is no writable array of type B and shape [8]"),
-            ({"w": array.array("d", [0]), "d": {}}, "w is no writable array"),
-            ({"w": b"12345678", "d": {}}, "w is no writable array"),
+            ({"w": bytearray(9), "d": {}},
+             "w has to be a writable array of type B and shape [8], and is a bytearray"),
+            ({"w": array.array("d", [0]), "d": {}}, "w has to be a writable array"),
+            ({"w": b"12345678", "d": {}}, "w has to be a writable array"),
             ({"w": bytearray(8), "v": 1}, "the state in memory has no v"),
-            ({"d": 5}, "d is no dict")]:
+            ({"d": 5}, "d is of type int, and a dict in memory")]:
         assert words in refusal(restored, file, state), words
     state = {"w": bytearray(b"unharmed"), "d": {"y": 1}}
     assert "has no d.y" in refusal(restored, file, state)
@@ -201,6 +202,7 @@ def check_growth():
 def check_sums():
     """With numpy, the sums of a large buffer are checked, which a reader without it can do, too."""
     import numpy
+    check_arrays(numpy)
     size = 3 * vault._ROW_WORDS * 8 + vault._PIECE_BYTES + 5
     content = bytearray(random.randbytes(size))
     changes = [("a bit", lambda: content.__setitem__(9000, content[9000] ^ 1)),
@@ -232,6 +234,14 @@ def check_sums():
             sys.modules["numpy"] = numpy
 
 
+def check_arrays(numpy):
+    """Arrays whose elements do not lie one after the other are arrays all the same."""
+    table = numpy.arange(12.0).reshape(4, 3)
+    file = slot_of({"t": table.T, "e": numpy.arange(8)[::2]})
+    state = restored(file, {"t": numpy.zeros((3, 4)), "e": numpy.zeros(4, dtype=int)})
+    assert (state["t"] == table.T).all() and list(state["e"]) == [0, 2, 4, 6]
+
+
 def numpy_sums(numpy, content):
     sys.modules["numpy"] = numpy
     try:
@@ -260,6 +270,91 @@ def check_without_agent():
             pass
         else:
             raise AssertionError("something was read")
+
+
+class Agent:
+    """The other end of a connection, which answers what it is told to."""
+
+    made = 0
+
+    def __init__(self):
+        Agent.made += 1
+        self.address = f"elastic-vault-stub-{os.getpid()}-{Agent.made}"
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind("\0" + self.address)
+        self.listener.listen()
+        os.environ["ELASTIC_VAULT"] = "@" + self.address
+        self.peer = None
+
+    def hear(self):
+        if self.peer is None:
+            self.peer, _ = self.listener.accept()
+        return json.loads(self.peer.recv(65536))
+
+    def close(self):
+        for each in (self.peer, self.listener):
+            if each is not None:
+                each.close()
+
+
+def check_refusals():
+    """What cannot be committed is skipped, counts as a commit, and is said once."""
+    agent = Agent()
+    deep = []
+    for _ in range(100000):
+        deep = [deep]
+    for value, step, reason in [
+            ({"w": 1}, -5, "the step is -5; a whole number from 0 on is needed"),
+            ({"w": 1}, 1 << 70, "the step is 1180591620717411303424;"),
+            ({"w": 1}, 1.5, "the step is 1.5;"),
+            ({"a.b": bytearray(1), "a": {"b": bytearray(1)}}, 1,
+             "two entries have the name 'a.b'"),
+            ({1: bytearray(1), "1": bytearray(1)}, 1, "two entries have the name '1'"),
+            ({"w": deep}, 1, "it is nested too deeply")]:
+        assert vault.save(value, step) is False
+        told = agent.hear()
+        assert told["kind"] == "skip" and told["reason"].startswith(reason), told
+    agent.close()
+
+
+def check_silence():
+    """Nothing is restored instead of what an agent that does not answer may have."""
+    agent = Agent()
+    kept, vault._ANSWER_SECONDS = vault._ANSWER_SECONDS, 0.1
+    try:
+        for call in (lambda: vault.load({}), vault.newest,
+                     lambda: vault.read("w", out=bytearray(1))):
+            assert "does not say what there is to restore" in refusal(call)
+        try:
+            vault.read("w", out=bytearray(1), rank=1 << 80)
+        except KeyError:
+            pass
+        else:
+            raise AssertionError("there is such a rank")
+    finally:
+        vault._ANSWER_SECONDS = kept
+        agent.close()
+
+
+def check_read():
+    """What was committed is read, or refused."""
+    file = slot_of({"w": bytearray(b"12345678"), "o": b"opaque", "n": 5, "l": [1]})
+    agent = Agent()
+
+    def serve():
+        while agent.hear()["kind"] != "end":
+            socket.send_fds(agent.peer, [b'{"kind": "found"}'], [file])
+
+    serving = threading.Thread(target=serve)
+    serving.start()
+    out = bytearray(8)
+    vault.read("w", out)
+    assert out == b"12345678"
+    for name in ("o", "n", "l"):
+        assert "use load" in refusal(vault.read, name, bytearray(8)), name
+    vault._here().tell({"kind": "end"})
+    serving.join()
+    agent.close()
 
 
 def check_epochs():
@@ -522,6 +617,9 @@ else:
     check_growth()
     check_damages()
     check_without_agent()
+    check_refusals()
+    check_silence()
+    check_read()
     check_epochs()
     check_sharded_state_without_vault()
 print("passed")
