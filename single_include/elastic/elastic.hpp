@@ -3337,7 +3337,7 @@ class log_file {
   // Result: how many bytes were written; if not all, errno says why.
   ELASTIC_DECL std::size_t write_some(std::string_view bytes);
   ELASTIC_DECL void lose(std::size_t count, int number, std::vector<std::string>& problems);
-  ELASTIC_DECL void note_recovery(std::vector<std::string>& problems);
+  ELASTIC_DECL void report_recovery(std::vector<std::string>& problems);
   ELASTIC_DECL std::string name(int number) const;
 
   // Renames each older file to the next number and drops the oldest.
@@ -4579,7 +4579,7 @@ class restart_ledger {
 
   static double in_seconds(duration span) { return std::chrono::duration<double>(span).count(); }
 
-  ELASTIC_DECL void note_failures(int count, time_point now);
+  ELASTIC_DECL void count_failures(int count, time_point now);
   ELASTIC_DECL bool take_progress();
   ELASTIC_DECL bool was_healthy(time_point now) const;
   ELASTIC_DECL std::int64_t used(time_point now) const;
@@ -6050,7 +6050,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
 
  private:
   ELASTIC_DECL void copy(const std::unique_ptr<tee>& stream, asio::cancellation_signal& cancel);
-  ELASTIC_DECL void note_copied(const std::exception_ptr& failure);
+  ELASTIC_DECL void finish_copy(const std::exception_ptr& failure);
   ELASTIC_DECL void finish_copies();
   ELASTIC_DECL void abandon_console();
   ELASTIC_DECL task<void> wait_for_copies(std::shared_ptr<time_source> time);
@@ -6414,7 +6414,7 @@ class process_set {
 
   // Ends the rest of a tree, or abandons it if none of its processes makes progress.
   ELASTIC_DECL static task<void> end_tree(slot_pointer slot, services parts);
-  ELASTIC_DECL static void note_killed(const detail::process_slot& slot, const logger& log);
+  ELASTIC_DECL static void log_killed(const detail::process_slot& slot, const logger& log);
   ELASTIC_DECL static task<void> clear_slot(slot_pointer slot, services parts);
 
   state_pointer state_;
@@ -6546,7 +6546,7 @@ class hang_hooks {
   ELASTIC_DECL static task<void> start_hook(state_pointer shared, std::size_t slot,
                                             hang_hook_call call);
   ELASTIC_DECL static task<void> run_round(state_pointer shared);
-  ELASTIC_DECL static void note_late(state& shared);
+  ELASTIC_DECL static void log_late(state& shared);
   ELASTIC_DECL static task<void> end_processes(state_pointer shared, stop_plan at_once);
 
   state_pointer state_;
@@ -6963,6 +6963,7 @@ struct job_event {
   /// - notice_given: what workers have shown: "failed" (they reported an exception and do not end),
   ///   "unfinished" (others have ended, and they do not), "missing" (they have not come to
   ///   `init_process_group`)
+  /// - vault_dropped: "lost" if none before it is restored, either
   /// - node_told: what happened on that node, as the name of a kind
   std::string state = {};
   /// node_told: the node, as named by the rendezvous server.
@@ -7601,7 +7602,7 @@ class worker_group {
   ELASTIC_DECL std::optional<detail::worker_sample> look_at_worker(std::size_t slot);
   ELASTIC_DECL agent_part::attempt_worker attempt_worker_of(std::size_t slot) const;
   ELASTIC_DECL std::uint64_t written_by(std::size_t slot) const;
-  ELASTIC_DECL void note_suspicion(const detail::suspicion_change& change);
+  ELASTIC_DECL void record_suspicion(const detail::suspicion_change& change);
 
   /// A reader for the last output of a worker of this node.
   ELASTIC_DECL std::optional<detail::output_reader> output_of(std::int64_t rank) const;
@@ -7613,10 +7614,10 @@ class worker_group {
   ELASTIC_DECL void take(int local_rank, const worker_messages::no_restart& wish);
   ELASTIC_DECL void take(int local_rank, const worker_messages::bad_node& notice);
 
-  ELASTIC_DECL void note_in_journal(job_event::type kind, const worker& entry, std::string reason,
-                                    job_event::suspicion suspicion = job_event::suspicion::none);
-  ELASTIC_DECL void note_hung_in_journal(const worker& entry);
-  ELASTIC_DECL void note_end_in_journal(const worker& entry);
+  ELASTIC_DECL void record_event(job_event::type kind, const worker& entry, std::string reason,
+                                 job_event::suspicion suspicion = job_event::suspicion::none);
+  ELASTIC_DECL void record_hung(const worker& entry);
+  ELASTIC_DECL void record_end(const worker& entry);
 
   // The worker that a process is or descends from. If the pid was reused meanwhile, the only harm
   // is a timer that belongs to another process of the worker's tree.
@@ -7640,11 +7641,11 @@ class worker_group {
 
   /// Finds out the cause of an end. This takes time, so it follows after the other workers were
   /// told.
-  ELASTIC_DECL void note_cause(const process_set::process_end& end);
+  ELASTIC_DECL void find_cause(const process_set::process_end& end);
   ELASTIC_DECL void update_state();
   ELASTIC_DECL void report_start();
   ELASTIC_DECL void notify_roles();
-  ELASTIC_DECL void note_early_events();
+  ELASTIC_DECL void record_early_events();
   ELASTIC_DECL void begin_stop_on_failure();
   ELASTIC_DECL void look_into_abort(const process_set::process_end& end);
   ELASTIC_DECL task<std::string> look();
@@ -9602,9 +9603,9 @@ class ELASTIC_EXPORT guarded_launcher final : public process_launcher {
 
   // Falls back to no guard, unless the user requires one or has named a guard file: then it throws.
   ELASTIC_DECL void give_up(const std::string& why);
-  ELASTIC_DECL void note_unguarded(std::string_view why) const;
-  ELASTIC_DECL void note_unheld();
-  ELASTIC_DECL void note_problem(std::string_view name, std::string_view problem);
+  ELASTIC_DECL void log_unguarded(std::string_view why) const;
+  ELASTIC_DECL void log_unheld();
+  ELASTIC_DECL void add_problem(std::string_view name, std::string_view problem);
 
   // Waits for the guard's first message, which says whether the program runs. Result: null if this
   // guard cannot work here. The process_spec must exist until then.
@@ -9922,8 +9923,8 @@ class key_value_engine {
   ELASTIC_DECL void store(std::string_view key, std::string_view value);
   ELASTIC_DECL void store_number(std::string_view key, std::int64_t number);
   ELASTIC_DECL std::int64_t number_of(std::string_view key) const;
-  ELASTIC_DECL void note_change(change_kind kind, std::string_view key, std::string_view old_value,
-                                std::string_view new_value);
+  ELASTIC_DECL void announce_change(change_kind kind, std::string_view key,
+                                    std::string_view old_value, std::string_view new_value);
   ELASTIC_DECL pending_wait& new_wait(std::weak_ptr<listener> who);
   ELASTIC_DECL void register_for(pending_wait& wait, std::string_view key);
   ELASTIC_DECL void count_down(registration entry);
@@ -11361,7 +11362,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
   // Each server has room for some clients, however many another one has.
   ELASTIC_DECL bool is_full() const;
-  ELASTIC_DECL void note_back_off(int problem);
+  ELASTIC_DECL void log_back_off(int problem);
 
   // Result: null if the reactor cannot take another descriptor.
   ELASTIC_DECL std::shared_ptr<tcp_store_connection> connect(int fd, bool is_v6);
@@ -11377,7 +11378,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL void lend_descriptors();
 
   // Logs each address once.
-  ELASTIC_DECL void note_stranger(const asio::ip::address& origin, const std::string& why);
+  ELASTIC_DECL void log_stranger(const asio::ip::address& origin, const std::string& why);
 
   // ---- ends ----------------------------------------------------------------------------------
 
@@ -11387,7 +11388,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL std::vector<std::shared_ptr<tcp_store_connection>> all_connections() const;
   ELASTIC_DECL void on_connection_gone(tcp_store_connection& connection,
                                        const std::string& complaint);
-  ELASTIC_DECL void note_end();
+  ELASTIC_DECL void signal_end();
 
   store_strand strand_;
   tcp_store_server::options options_;
@@ -13106,7 +13107,7 @@ class function_table {
 
   /// Notes that main has called `run_entrypoint`. A program that does not call it would run its
   /// main again in each worker.
-  ELASTIC_DECL void note_main();
+  ELASTIC_DECL void set_main_asks();
   ELASTIC_DECL bool main_asks();
 
  private:
@@ -14176,7 +14177,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
 
   /// Makes standbys for the launched processes, one after the other, and new ones for standbys that
   /// end: as many as `warm_standby::count` says, the first one when `warm_standby::delay` is over
-  /// or `note_steps` was called.
+  /// or `mark_stepped` was called.
   /// @param may_restart  whether any of the processes can be restarted; if not, none is made
   ///
   /// Errors: none; problems are logged. It ends only by cancellation.
@@ -14186,7 +14187,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
 
   /// Notes that each of the launched processes has done its first step, so that standbys no longer
   /// delay their start.
-  ELASTIC_DECL void note_steps();
+  ELASTIC_DECL void mark_stepped();
 
   /// Announces processes that will be launched for the first time, so that `make_ahead` makes
   /// standbys for them, too. What only an attempt decides, such as ranks and sizes, is not known: a
@@ -14313,8 +14314,8 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   ELASTIC_DECL static std::string name_of(const process_spec& spec);
   ELASTIC_DECL std::string name_of(const standby& entry) const;
   ELASTIC_DECL slot& add_slot(const std::string& key, const process_spec& spec);
-  ELASTIC_DECL void note_pool(const std::string& key, const process_spec& spec);
-  ELASTIC_DECL void note_bound(const std::string& reason);
+  ELASTIC_DECL void log_pool(const std::string& key, const process_spec& spec);
+  ELASTIC_DECL void log_bound(const std::string& reason);
   ELASTIC_DECL bool is_bound(const standby& entry) const;
   ELASTIC_DECL bool serves(const standby& entry, const std::string& key,
                            const std::string& pool) const;
@@ -14346,15 +14347,15 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   ELASTIC_DECL std::shared_ptr<detail::import_record> record_for(const std::string& key) const;
   ELASTIC_DECL std::uint64_t size_of_one() const;
   ELASTIC_DECL void end_for_memory(const std::string& reason);
-  ELASTIC_DECL void note_end();
-  ELASTIC_DECL void note_change();
-  ELASTIC_DECL void note_failure(const std::string& problem);
-  ELASTIC_DECL void note_dropped(const standby& entry, const detail::standby_message& message);
-  ELASTIC_DECL void note_pid(const std::string& key, pid_t pid);
-  ELASTIC_DECL void note_ready(standby& entry, const detail::standby_message& message);
-  ELASTIC_DECL void note_refusal(const std::string& reason, bool has_record);
-  ELASTIC_DECL void note_failed_run(const std::string& reason);
-  ELASTIC_DECL void note_lost_run(const std::optional<exit_status>& end);
+  ELASTIC_DECL void log_end();
+  ELASTIC_DECL void report_counts();
+  ELASTIC_DECL void take_failure(const std::string& problem);
+  ELASTIC_DECL void take_dropped(const standby& entry, const detail::standby_message& message);
+  ELASTIC_DECL void set_pid(const std::string& key, pid_t pid);
+  ELASTIC_DECL void take_ready(standby& entry, const detail::standby_message& message);
+  ELASTIC_DECL void take_refusal(const std::string& reason, bool has_record);
+  ELASTIC_DECL void disable_runs(const std::string& reason);
+  ELASTIC_DECL void take_lost_run(const std::optional<exit_status>& end);
   ELASTIC_DECL bool stands_back() const;
   ELASTIC_DECL task<standby_pointer> start(std::string key);
   ELASTIC_DECL task<void> finish(standby_pointer unfinished);
@@ -15837,11 +15838,164 @@ struct agent_services;
 /// commit their state, so that it survives the workers. docs/vault.md describes it.
 ///
 /// Workers find it by the variable ELASTIC_VAULT. After a restart, the agent names them the newest
-/// generation that every rank has committed. Its memory is freed when the run of the agent ends.
-/// For jobs of one node: a round with several ends the run with `errc::not_supported`. Replicas,
-/// which form no world, get no vault.
+/// generation that every rank has committed, and that the nodes still have. Its memory is freed
+/// when the run of the agent ends. All nodes of a job need a vault, or none: otherwise the run ends
+/// with `errc::rendezvous_timeout`. Replicas, which form no world, get no vault.
 /// Errors: those of `validate` and `vault_limit`.
 ELASTIC_DECL void add_vault(agent_services& services, vault_terms terms);
+
+}  // namespace elastic
+
+// ---- elastic/vault/worker_vault.hpp ----
+
+#include <ranges>
+
+namespace elastic {
+
+namespace detail {
+
+struct vault_content;
+
+/// The type of an element as Python's struct names it; "B": bytes.
+template <class Element>
+constexpr char vault_type() {
+  using type = std::remove_cv_t<Element>;
+  static_assert(std::is_arithmetic_v<type> || std::is_same_v<type, std::byte>,
+                "the elements of a buffer are numbers or bytes");
+  if constexpr (std::is_same_v<type, bool>) return '?';
+  if constexpr (std::is_same_v<type, float>) return 'f';
+  if constexpr (std::is_same_v<type, double>) return 'd';
+  if constexpr (std::is_same_v<type, signed char>) return 'b';
+  if constexpr (std::is_same_v<type, short>) return 'h';
+  if constexpr (std::is_same_v<type, unsigned short>) return 'H';
+  if constexpr (std::is_same_v<type, int>) return 'i';
+  if constexpr (std::is_same_v<type, unsigned>) return 'I';
+  if constexpr (std::is_same_v<type, long>) return 'l';
+  if constexpr (std::is_same_v<type, unsigned long>) return 'L';
+  if constexpr (std::is_same_v<type, long long>) return 'q';
+  if constexpr (std::is_same_v<type, unsigned long long>) return 'Q';
+  return 'B';
+}
+
+}  // namespace detail
+
+/// A worker's end of the vault: copies its state into memory of the agent, where it survives the
+/// worker. A worker in Python reads what one in C++ has committed, and the other way round.
+///
+///     elastic::worker_vault vault;
+///     std::int64_t step = 0;
+///     if (const auto found = vault.newest()) {
+///       vault.read("weights", weights);
+///       step = found->step;
+///     }
+///     while (step < steps) {
+///       train(weights);
+///       vault.commit({{"weights", weights}}, ++step);
+///     }
+///
+/// Every worker commits equally often: the agent numbers the calls, and workers restore the newest
+/// number that all of them have. Without an agent that has a vault, nothing is kept, and there is
+/// nothing to read. A process that the worker has forked keeps nothing, either.
+///
+/// The calls block: they copy, and wait for the agent, at most a minute.
+/// Thread-safety: one call at a time.
+class worker_vault {
+ public:
+  /// The memory of a commit: numbers or bytes that lie one after the other.
+  struct named_buffer {
+    /// Refers to `values`, which must outlive it.
+    template <std::ranges::contiguous_range Values>
+    named_buffer(std::string buffer_name, const Values& values)
+        : name(std::move(buffer_name)),
+          bytes(std::as_bytes(std::span(values))),
+          type(detail::vault_type<std::ranges::range_value_t<Values>>()),
+          length(std::ranges::size(values)) {}
+
+    std::string name;
+    std::span<const std::byte> bytes;
+    /// That of an element, as Python's module struct names it: 'd'.
+    char type;
+    /// In elements.
+    std::size_t length;
+  };
+
+  /// What became of a commit.
+  struct commit_result {
+    bool is_kept = false;
+    /// Why it was skipped; empty: it was not.
+    std::string reason;
+  };
+
+  /// The generation that the workers restore.
+  struct found_generation {
+    std::int64_t epoch = 0;
+    std::int64_t number = 0;
+    /// The one with which it was committed.
+    std::int64_t step = 0;
+    int world_size = 1;
+  };
+
+  /// The vault that this process's environment names (ELASTIC_VAULT). Does not connect yet.
+  ELASTIC_DECL worker_vault();
+  ELASTIC_DECL explicit worker_vault(const environment_map& variables);
+  worker_vault(const worker_vault&) = delete;
+  worker_vault& operator=(const worker_vault&) = delete;
+  ELASTIC_DECL ~worker_vault();
+
+  /// Copies buffers, whose names differ, into memory of the agent. The copy is complete when this
+  /// returns.
+  ///
+  /// @param step           at least 0: what `newest` tells after a restart
+  /// @param has_checksums  false: it takes a sixth of the time, and damage is not noticed
+  /// Result: whether it is kept. If not, the commit before is, and the reason is told.
+  /// Errors: `std::bad_alloc` only.
+  ELASTIC_DECL commit_result commit(const std::vector<named_buffer>& buffers, std::int64_t step,
+                                    bool has_checksums = true);
+
+  /// The generation that the workers restore: the newest that all of them have committed; empty:
+  /// there is none.
+  /// Errors: `errc::protocol_violation` if it is damaged: this worker should end. All workers then
+  /// restart, and restore the one before.
+  ELASTIC_DECL std::optional<found_generation> newest();
+
+  /// Reads a buffer of that generation into one of the same size, whose content is undefined after
+  /// an error.
+  ///
+  /// @param out   numbers of the type that was committed, or bytes, which take any
+  /// @param rank  whose; empty: that of this worker. Other ranks' are there if they are on this
+  ///              node
+  /// Errors: `errc::invalid_argument` if there is no such buffer or it has another type or size;
+  /// `errc::not_supported` if its checksum is of an unknown kind; those of `newest`.
+  template <std::ranges::contiguous_range Values>
+  void read(std::string_view name, Values&& out, std::optional<int> rank = std::nullopt) {
+    read_bytes(name, std::as_writable_bytes(std::span(out)),
+               detail::vault_type<std::ranges::range_value_t<Values>>(), rank);
+  }
+
+ private:
+  struct slot {
+    ino_t inode = 0;
+    std::span<std::byte> memory;
+  };
+  struct answer;
+
+  ELASTIC_DECL bool connect();
+  ELASTIC_DECL void tell(const std::string& packet);
+  ELASTIC_DECL answer ask(const std::string& packet);
+  ELASTIC_DECL std::string write(const std::vector<named_buffer>& buffers, std::int64_t step,
+                                 bool has_checksums);
+  ELASTIC_DECL std::span<std::byte> map(int number, int file);
+  ELASTIC_DECL std::optional<detail::vault_content> find(std::optional<int> rank);
+  ELASTIC_DECL void read_bytes(std::string_view name, std::span<std::byte> out, char type,
+                               std::optional<int> rank);
+  [[noreturn]] ELASTIC_DECL void call_damaged(const std::string& problem);
+
+  /// Empty: there is no vault.
+  std::string address_;
+  pid_t owner_;
+  detail::unique_fd socket_;
+  std::map<int, slot> slots_;
+};
 
 }  // namespace elastic
 
@@ -17586,7 +17740,7 @@ ELASTIC_DECL void log_file::append(std::string_view bytes, std::vector<std::stri
   const int number = errno;
   if (written > 0) {
     in_line_ = bytes[written - 1] != '\n';
-    note_recovery(problems);
+    report_recovery(problems);
   }
   if (written < bytes.size()) lose(bytes.size() - written, number, problems);
 }
@@ -17617,7 +17771,7 @@ ELASTIC_DECL void log_file::lose(std::size_t count, int number,
   if (!may_recover) file_.reset();
 }
 
-ELASTIC_DECL void log_file::note_recovery(std::vector<std::string>& problems) {
+ELASTIC_DECL void log_file::report_recovery(std::vector<std::string>& problems) {
   const std::uint64_t lost = std::exchange(lost_, 0);
   if (lost == 0 || reported_losses_ == most_reports) return;
   problems.push_back(
@@ -18530,11 +18684,11 @@ class epoch_record {
   ELASTIC_DECL entry take(const epoch_agreement& agreement, rendezvous_round& round);
 
   /// Notes why the workers of this node cannot stay.
-  void note_obstacle(std::string why) { last_.obstacle = std::move(why); }
+  void set_obstacle(std::string why) { last_.obstacle = std::move(why); }
 
   /// Notes when this node first learned that the epoch is over.
   ELASTIC_DECL void end();
-  void note_change(rendezvous_change change) { change_ = std::move(change); }
+  void set_change(rendezvous_change change) { change_ = std::move(change); }
 
   /// Notes that the workers of the next epoch run.
   /// @param starting  when the first of them was started
@@ -18548,7 +18702,7 @@ class epoch_record {
   ELASTIC_DECL void log_replacement(const std::vector<int>& replaced, time_point ended) const;
 
   /// A worker of this node has reported a step.
-  ELASTIC_DECL void note_step(std::int64_t step);
+  ELASTIC_DECL void record_step(std::int64_t step);
   /// When the furthest step of this epoch was reported; empty: none was.
   std::optional<time_point> stepped() const { return stepped_; }
 
@@ -19097,7 +19251,7 @@ class agent_run final : public worker_run {
   ELASTIC_DECL task<void> join_round_and_start();
   ELASTIC_DECL task<void> meet(std::optional<assigned_ranks>& ranks);
   ELASTIC_DECL task<bool> start_before_fence(rendezvous_round round, assigned_ranks ranks);
-  ELASTIC_DECL static task<void> note_end(task<void> work, bool& has_ended);
+  ELASTIC_DECL static task<void> mark_end(task<void> work, bool& has_ended);
   ELASTIC_DECL task<void> report_wait();
   ELASTIC_DECL task<std::optional<assigned_ranks>> join_round();
   ELASTIC_DECL task<void> next_round();
@@ -19117,9 +19271,9 @@ class agent_run final : public worker_run {
   ELASTIC_DECL task<void> until_round_ends();
   ELASTIC_DECL task<void> wait_for_parts(duration timeout);
   ELASTIC_DECL task<void> run_beside_workers();
-  task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
+  task<void> await_change() { take_change(co_await rendezvous_->wait_for_change()); }
   ELASTIC_DECL void take_change(rendezvous_change change);
-  ELASTIC_DECL void note_missing_steps();
+  ELASTIC_DECL void log_missing_steps();
   ELASTIC_DECL task<void> report_state();
   void emit_state() { telemetry_.emit_state(group_.state(), spec_.max_restarts - restarts_); }
   ELASTIC_DECL void emit_early_outcome();
@@ -19132,7 +19286,7 @@ class agent_run final : public worker_run {
   ELASTIC_DECL task<void> report_failure();
   ELASTIC_DECL task<void> report_first_failure();
   ELASTIC_DECL std::string first_failure() const;
-  ELASTIC_DECL void note_cause();
+  ELASTIC_DECL void record_cause();
   ELASTIC_DECL void log_change(const restart_ledger::decision& decision);
   ELASTIC_DECL task<void> restart(duration delay);
 
@@ -20267,7 +20421,7 @@ ELASTIC_DECL restart_ledger::restart_ledger(int max_restarts, worker_spec::resta
     : max_restarts_(max_restarts), terms_(std::move(terms)), name_(std::move(name)) {}
 
 ELASTIC_DECL void restart_ledger::count(int failures, time_point now) {
-  if (failures > failures_) note_failures(failures - failures_, now);
+  if (failures > failures_) count_failures(failures - failures_, now);
   failures_ = failures;
 }
 
@@ -20324,7 +20478,7 @@ ELASTIC_DECL bool restart_ledger::take_progress() {
   return true;
 }
 
-ELASTIC_DECL void restart_ledger::note_failures(int count, time_point now) {
+ELASTIC_DECL void restart_ledger::count_failures(int count, time_point now) {
   // An attempt counts once, however its failures become known.
   if (started_ && !take_progress() && furthest_) ++without_progress_;
   recent_.push_back({now, count});
@@ -22430,12 +22584,12 @@ ELASTIC_DECL void process_slot::copy(const std::unique_ptr<tee>& stream,
   stream->begin(pid);
   ++copying_;
   run(stream->run(), cancel, [this](const std::exception_ptr& failure) {
-    note_copied(failure);
+    finish_copy(failure);
     if (--copying_ == 0) copied.set();
   });
 }
 
-ELASTIC_DECL void process_slot::note_copied(const std::exception_ptr& failure) {
+ELASTIC_DECL void process_slot::finish_copy(const std::exception_ptr& failure) {
   try {
     if (failure) std::rethrow_exception(failure);
   } catch (const std::exception& thrown) {
@@ -22868,7 +23022,7 @@ ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, services parts)
   }
 }
 
-ELASTIC_DECL void process_set::note_killed(const detail::process_slot& slot, const logger& log) {
+ELASTIC_DECL void process_set::log_killed(const detail::process_slot& slot, const logger& log) {
   std::string list;
   for (const child::leftover& one : slot.process->killed_leftovers()) {
     if (!list.empty()) list += ", ";
@@ -22881,7 +23035,7 @@ ELASTIC_DECL void process_set::note_killed(const detail::process_slot& slot, con
 ELASTIC_DECL task<void> process_set::clear_slot(slot_pointer slot, services parts) {
   try {
     if (!slot->given_up) co_await end_tree(slot, parts);
-    note_killed(*slot, parts.log);
+    log_killed(*slot, parts.log);
   } catch (...) {
     if (!slot->clear_failure) slot->clear_failure = std::current_exception();
     // The slot no longer waits for this process, whatever it still does.
@@ -23065,7 +23219,7 @@ ELASTIC_DECL task<void> hang_hooks::run_round(state_pointer shared) {
     shared->changed.reset();
     co_await with_deadline(time, shared->deadline, shared->changed.wait());
   }
-  if (!shared->hurried) note_late(*shared);
+  if (!shared->hurried) log_late(*shared);
   stop_plan at_once;
   at_once.signal = SIGKILL;
   at_once.grace = duration::zero();
@@ -23080,7 +23234,7 @@ ELASTIC_DECL task<void> hang_hooks::run_round(state_pointer shared) {
   shared->ended.set();
 }
 
-ELASTIC_DECL void hang_hooks::note_late(state& shared) {
+ELASTIC_DECL void hang_hooks::log_late(state& shared) {
   for (auto& [slot, entry] : shared.hooks) {
     if (std::exchange(entry.has_ended, true)) continue;
     --shared.open;
@@ -24279,16 +24433,16 @@ ELASTIC_DECL void worker_group::report_start() {
   files_.become_optional();
   notify_roles();
   if (on_start_) on_start_();
-  note_early_events();
+  record_early_events();
 }
 
 /// From now on, the journal learns at once that one of these workers is hung, or has ended.
-ELASTIC_DECL void worker_group::note_early_events() {
+ELASTIC_DECL void worker_group::record_early_events() {
   for (const worker& each : attempt_.workers) {
-    if (!each.is_start_reported && !each.hung.empty()) note_hung_in_journal(each);
+    if (!each.is_start_reported && !each.hung.empty()) record_hung(each);
   }
   for (const std::size_t slot : attempt_.ended) {
-    if (!attempt_.workers[slot].is_start_reported) note_end_in_journal(attempt_.workers[slot]);
+    if (!attempt_.workers[slot].is_start_reported) record_end(attempt_.workers[slot]);
   }
   for (worker& each : attempt_.workers) each.is_start_reported = true;
 }
@@ -24488,7 +24642,7 @@ ELASTIC_DECL task<void> worker_group::watch_work() & {
     const time_point began = time_->now();
     const sights seen = co_await look_at_workers();
     for (const detail::suspicion_change& change : attempt_.watch.look(seen, began)) {
-      note_suspicion(change);
+      record_suspicion(change);
     }
     // Limits the time spent on sampling to one percent, however many processes there are.
     constexpr int part = 100;
@@ -24567,7 +24721,7 @@ ELASTIC_DECL std::optional<detail::output_reader> worker_group::output_of(std::i
   return reader;
 }
 
-ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& change) {
+ELASTIC_DECL void worker_group::record_suspicion(const detail::suspicion_change& change) {
   const bool is_none = change.suspicion == job_event::suspicion::none;
   if (is_none ? attempt_.suspected.erase(change.local_rank) == 0
               : ++attempt_.suspicions > limits::worker_suspicions) {
@@ -24581,12 +24735,12 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
   log_.warning("{} rank {} (local rank {}, pid {}) {}: {}{}", entry.identity.role_name,
                entry.identity.rank, change.local_rank, entry.pid, finding, change.reason,
                is_last ? "; no further one is told in this attempt" : "");
-  note_in_journal(job_event::type::worker_suspected, entry, change.reason, change.suspicion);
+  record_event(job_event::type::worker_suspected, entry, change.reason, change.suspicion);
 }
 
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   attempt_.stop_signal = plan.signal;
-  note_early_events();
+  record_early_events();
   hooks_.stop_waiting();
   if (roles_) roles_->stopped();
   announce_stop(plan);
@@ -24663,9 +24817,9 @@ ELASTIC_DECL process_set::services worker_group::process_services(const agent_se
     note(end);
     look_into_abort(end);
     update_state();
-    note_cause(end);
+    find_cause(end);
     const worker& ended = attempt_.workers.at(end.index);
-    if (ended.is_start_reported) note_end_in_journal(ended);
+    if (ended.is_start_reported) record_end(ended);
     parts_->ended(attempt_worker_of(end.index));
     if (on_replica_end_) on_replica_end_(end.index);
   };
@@ -24736,7 +24890,7 @@ ELASTIC_DECL void worker_group::end_hung(const worker_channels::hung_worker& fou
   hung.pid = entry.pid;
   hung.reason = entry.hung;
   parts_->hung(hung);
-  if (entry.is_start_reported) note_hung_in_journal(entry);
+  if (entry.is_start_reported) record_hung(entry);
   if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
     attempt_.pending_kills.emplace_back(slot, found.signal);
@@ -25005,7 +25159,7 @@ ELASTIC_DECL void worker_group::note(const process_set::process_end& end) {
   }
 }
 
-ELASTIC_DECL void worker_group::note_cause(const process_set::process_end& end) {
+ELASTIC_DECL void worker_group::find_cause(const process_set::process_end& end) {
   worker_group::worker& entry = attempt_.workers.at(end.index);
   if (entry.stopped_by_agent || !entry.hung.empty() || end.status.signal() != SIGKILL) return;
   const auto kills = detail::count_oom_kills();
@@ -25028,10 +25182,10 @@ ELASTIC_DECL detail::attempt_tally worker_group::attempt::tally() const {
   return tally;
 }
 
-ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
-                                                const worker_group::worker& entry,
-                                                std::string reason,
-                                                job_event::suspicion suspicion) {
+ELASTIC_DECL void worker_group::record_event(job_event::type kind,
+                                             const worker_group::worker& entry,
+                                             std::string reason,
+                                             job_event::suspicion suspicion) {
   if (!journal_) return;
   job_event event;
   event.kind = kind;
@@ -25050,18 +25204,18 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
   journal_->record(std::move(event));
 }
 
-ELASTIC_DECL void worker_group::note_hung_in_journal(const worker_group::worker& entry) {
-  note_in_journal(job_event::type::worker_hung, entry, entry.hung);
+ELASTIC_DECL void worker_group::record_hung(const worker_group::worker& entry) {
+  record_event(job_event::type::worker_hung, entry, entry.hung);
 }
 
 /// Workers that ended because they were told to are only counted, once all have ended.
-ELASTIC_DECL void worker_group::note_end_in_journal(const worker_group::worker& entry) {
+ELASTIC_DECL void worker_group::record_end(const worker_group::worker& entry) {
   if (entry.stopped_by_agent) return;
   const exit_status& status = entry.end->status;
   std::string reason = status.is_success() ? std::string() : status.text();
   if (entry.out_of_memory) reason += ", while the kernel killed processes because memory ran out";
   if (!entry.hung.empty()) reason += ", hung: " + entry.hung;
-  note_in_journal(job_event::type::worker_ended, entry, std::move(reason));
+  record_event(job_event::type::worker_ended, entry, std::move(reason));
 }
 
 ELASTIC_DECL void worker_group::update_state() {
@@ -25327,7 +25481,7 @@ struct task_group::state : std::enable_shared_from_this<state> {
       detail::start_task(
           executor, std::move(work),
           [self = shared_from_this(), cancellation = std::move(cancellation),
-           position](std::exception_ptr thrown) { self->note_end(position, thrown); },
+           position](std::exception_ptr thrown) { self->take_end(position, thrown); },
           slot);
     } catch (...) {
       // Asio calls nothing before it returns, so no end was reported.
@@ -25348,7 +25502,7 @@ struct task_group::state : std::enable_shared_from_this<state> {
     }
   }
 
-  void note_end(signals::iterator position, const std::exception_ptr& thrown) {
+  void take_end(signals::iterator position, const std::exception_ptr& thrown) {
     running.erase(position);
     const bool is_failure = thrown && !(is_cancelled && detail::is_cancellation(thrown));
     if (is_failure && !failure) failure = thrown;
@@ -27873,7 +28027,7 @@ class pidfd_child final : public child {
   // Finds the descendants that have left the session. Must run before a signal: once their parents
   // have ended, nothing shows whose they were. Result: whether a descendant is a helper that cleans
   // up.
-  ELASTIC_DECL bool note_outsiders() noexcept;
+  ELASTIC_DECL bool find_outsiders() noexcept;
   ELASTIC_DECL void consider(pid_t pid, pid_t parent, std::vector<pinned>& tree);
 
   // Kills the process, and its group if no helper is in it; otherwise those members that are none.
@@ -27888,7 +28042,7 @@ class pidfd_child final : public child {
 
   // Sends SIGKILL to them, and leaves those that could be killed.
   ELASTIC_DECL found_members kill_members(bool spares_helpers) noexcept;
-  ELASTIC_DECL void note_killed(pid_t pid);
+  ELASTIC_DECL void add_killed(pid_t pid);
 
   // Waits until everything that it left behind has ended, at most for its time, and until SIGKILL.
   ELASTIC_DECL task<void> linger();
@@ -28169,7 +28323,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec 
       if (worker) co_return worker;
     }
   } else if (options_.policy == guard_policy::none && !std::exchange(is_unheld_noted_, true)) {
-    note_unguarded("");
+    log_unguarded("");
   }
   co_return co_await unguarded_.launch(std::move(spec));
 }
@@ -28200,7 +28354,7 @@ ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const 
       detail::throw_start_error(spec, path, result);
     }
     // This file cannot be executed here; perhaps the next one can.
-    note_problem(file_.name, errno_text(result.failure));
+    add_problem(file_.name, errno_text(result.failure));
     file_.fd.reset();
   }
 }
@@ -28233,7 +28387,7 @@ ELASTIC_DECL bool guarded_launcher::take_next_source() {
       file_ = std::move(*next);
       return true;
     }
-    note_problem(next->name, next->problem);
+    add_problem(next->name, next->problem);
   }
   sources_ = detail::guard_sources(options_.guard_file);
   give_up(problems_.empty() ? "none for this processor" : std::exchange(problems_, {}));
@@ -28249,10 +28403,10 @@ ELASTIC_DECL void guarded_launcher::give_up(const std::string& why) {
     throw error(errc::start_failed, fmt::format("no guard is available: {}", why));
   }
   // Only once, although several starts may be in progress.
-  if (std::exchange(is_guarding_, false)) note_unguarded(why);
+  if (std::exchange(is_guarding_, false)) log_unguarded(why);
 }
 
-ELASTIC_DECL void guarded_launcher::note_unguarded(std::string_view why) const {
+ELASTIC_DECL void guarded_launcher::log_unguarded(std::string_view why) const {
   const bool is_wanted = options_.policy == guard_policy::none;
   const std::string_view lost =
       options_.unguarded.parent
@@ -28266,14 +28420,14 @@ ELASTIC_DECL void guarded_launcher::note_unguarded(std::string_view why) const {
   }
 }
 
-ELASTIC_DECL void guarded_launcher::note_unheld() {
+ELASTIC_DECL void guarded_launcher::log_unheld() {
   if (std::exchange(is_unheld_noted_, true)) return;
   options_.log.warning(
       "this kernel gives guards no orphans: what workers leave behind may "
       "outlive them and this program");
 }
 
-ELASTIC_DECL void guarded_launcher::note_problem(std::string_view name, std::string_view problem) {
+ELASTIC_DECL void guarded_launcher::add_problem(std::string_view name, std::string_view problem) {
   if (!problems_.empty()) problems_ += "; ";
   problems_ += fmt::format("{}: {}", name, problem);
 }
@@ -28286,7 +28440,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(const process_s
   detail::guard_greeting greeting = co_await detail::meet_guard(socket, pidfd, calls_);
   std::optional<detail::received_news>& first = greeting.news;
   if (first && first->message.news == detail::guard_news::started) {
-    if (first->message.stage == detail::guard_stage::hold) note_unheld();
+    if (first->message.stage == detail::guard_stage::hold) log_unheld();
     co_return std::make_unique<detail::guarded_child>(
         executor_, static_cast<pid_t>(first->message.value), std::move(first->attached),
         std::move(socket), std::move(started.pidfd), options_.log, calls_);
@@ -28463,7 +28617,7 @@ class solo_rendezvous : public fixed_membership {
   ELASTIC_DECL virtual task<rendezvous_round::master_endpoint> open_master(std::string own_address);
 
  private:
-  ELASTIC_DECL void note_pause();
+  ELASTIC_DECL void signal_pause();
 
   rendezvous_parameters parameters_;
   endpoint endpoint_;
@@ -28679,7 +28833,7 @@ ELASTIC_DECL void key_value_engine::append(std::string_view key, std::string_vie
     grow(value.size(), 0);
     const std::string old_value = watching_.empty() ? std::string() : entry->second;
     entry->second.append(value);
-    note_change(change_kind::updated, key, old_value, entry->second);
+    announce_change(change_kind::updated, key, old_value, entry->second);
   }
   wake_all(key);
   deliver(lock);
@@ -28733,7 +28887,7 @@ ELASTIC_DECL bool key_value_engine::erase(std::string_view key) {
   const auto entry = values_.find(key);
   if (entry == values_.end()) return false;
   grow(0, entry->first.size() + entry->second.size());
-  note_change(change_kind::removed, key, entry->second, {});
+  announce_change(change_kind::removed, key, entry->second, {});
   values_.erase(entry);
   deliver(lock);
   return true;
@@ -28767,11 +28921,11 @@ ELASTIC_DECL void key_value_engine::store(std::string_view key, std::string_view
     refuse_if_full();
     grow(key.size() + value.size(), 0);
     values_.emplace(key, value);
-    note_change(change_kind::created, key, {}, value);
+    announce_change(change_kind::created, key, {}, value);
     return;
   }
   grow(value.size(), entry->second.size());
-  note_change(change_kind::updated, key, entry->second, value);
+  announce_change(change_kind::updated, key, entry->second, value);
   entry->second.assign(value);
 }
 
@@ -28901,9 +29055,9 @@ ELASTIC_DECL void key_value_engine::unwatch(wait_id watch) {
   watches_.erase(key);
 }
 
-ELASTIC_DECL void key_value_engine::note_change(change_kind kind, std::string_view key,
-                                                std::string_view old_value,
-                                                std::string_view new_value) {
+ELASTIC_DECL void key_value_engine::announce_change(change_kind kind, std::string_view key,
+                                                    std::string_view old_value,
+                                                    std::string_view new_value) {
   if (watching_.empty()) return;
   const auto watched = watching_.find(key);
   if (watched == watching_.end()) return;
@@ -32052,7 +32206,7 @@ ELASTIC_DECL task<void> tcp_store_server_core::accept_all(acceptor& listening) {
     if (is_closed_ || failure) co_return;
     const int problem = accept_waiting(listening);
     if (problem != 0 && !is_closed_) {
-      note_back_off(problem);
+      log_back_off(problem);
       co_await options_.time->sleep_until(options_.time->now() + pause_without_descriptors);
     }
   }
@@ -32094,7 +32248,7 @@ ELASTIC_DECL bool tcp_store_server_core::is_admitted(const sockaddr_storage& ori
   std::memcpy(end.data(), &origin, std::min<std::size_t>(size, end.capacity()));
   const asio::ip::address address = plain_address(end.address());
   if (filter_->admits(address)) return true;
-  note_stranger(address, "it is not an address of a node of this round");
+  log_stranger(address, "it is not an address of a node of this round");
   return false;
 }
 
@@ -32111,7 +32265,7 @@ ELASTIC_DECL bool tcp_store_server_core::is_full() const {
   return client_count::of_all_servers() >= most_connections() && connections_.size() >= always;
 }
 
-ELASTIC_DECL void tcp_store_server_core::note_back_off(int problem) {
+ELASTIC_DECL void tcp_store_server_core::log_back_off(int problem) {
   if (std::exchange(has_backed_off_, true)) return;
   options_.log.warning("store at {}: clients wait to be accepted: {}", to_text(endpoint_),
                        errno_text(problem));
@@ -32196,8 +32350,8 @@ ELASTIC_DECL void tcp_store_server_core::shed(descriptor_request& request) {
   }
 }
 
-ELASTIC_DECL void tcp_store_server_core::note_stranger(const asio::ip::address& origin,
-                                                       const std::string& why) {
+ELASTIC_DECL void tcp_store_server_core::log_stranger(const asio::ip::address& origin,
+                                                      const std::string& why) {
   if (strangers_.size() >= limits::store_refused_addresses) return;
   if (!strangers_.insert(origin).second) return;
   options_.log.warning("port {}: turned away {}: {}; its further refusals are not logged",
@@ -32212,7 +32366,7 @@ ELASTIC_DECL void tcp_store_server_core::stop_accepting() {
   }
   lender_.reset();
   tasks_.cancel();
-  note_end();
+  signal_end();
 }
 
 ELASTIC_DECL std::vector<std::shared_ptr<tcp_store_connection>>
@@ -32225,16 +32379,16 @@ tcp_store_server_core::all_connections() const {
 ELASTIC_DECL void tcp_store_server_core::on_connection_gone(tcp_store_connection& connection,
                                                             const std::string& complaint) {
   if (!complaint.empty() && !connection.is_trusted()) {
-    note_stranger(connection.peer(), complaint);
+    log_stranger(connection.peer(), complaint);
   } else if (!complaint.empty()) {
     options_.log.info("store at {}: disconnected a client: {}", to_text(endpoint_), complaint);
   }
   connections_.erase(&connection);
   connected_.set(connections_.size());
-  note_end();
+  signal_end();
 }
 
-ELASTIC_DECL void tcp_store_server_core::note_end() {
+ELASTIC_DECL void tcp_store_server_core::signal_end() {
   if (is_closed_ && connections_.empty()) disconnected_.set();
 }
 
@@ -34776,7 +34930,7 @@ class notice_watch {
   ELASTIC_DECL task<void> judge();
   ELASTIC_DECL task<std::vector<worker_signs>> look();
   ELASTIC_DECL void read_failure(worker_signs& signs);
-  ELASTIC_DECL void note_failure(int local_rank, const std::string& text);
+  ELASTIC_DECL void keep_failure(int local_rank, const std::string& text);
   ELASTIC_DECL task<void> report(notice said);
 
   bool is_on_;
@@ -35010,14 +35164,17 @@ struct stall_judge_options {
   /// A rank counts as waiting once it has been in an operation for this long. Must exceed the time
   /// that collecting evidence takes, since the evidence of two ranks is not from the same moment.
   duration least_wait = std::chrono::seconds(3);
+  /// The evidence lacks ranks of the job: the agents of some nodes did not answer.
+  bool lacks_ranks = false;
 };
 
 /// Names the ranks that hold up a stalled job. Pure; 10,000 ranks take about 20 ms.
 ///
 /// A rank holds up others if they wait in an operation of a group that it has not entered, and if
 /// it does not itself wait for a rank that has not entered another operation. Sequence numbers of
-/// different groups are not comparable. A rank whose groups or evidence are unknown makes the
-/// verdict less certain, and is blamed only on known facts. docs/design/diagnosis.md has the rules.
+/// different groups are not comparable. A rank whose groups or evidence are unknown, or of which
+/// there is no evidence, makes the verdict less certain, and is blamed only on known facts.
+/// docs/design/diagnosis.md has the rules.
 ///
 /// @param evidence  one entry for each rank whose agent answered, including ranks whose process
 ///                  did not
@@ -35094,12 +35251,12 @@ class diagnosis_part final : public agent_part {
   ELASTIC_DECL task<finding> judge(question asked);
   ELASTIC_DECL task<void> follow_ends();
   ELASTIC_DECL task<bool> tell_ends();
-  ELASTIC_DECL void note_ends(std::string_view told);
+  ELASTIC_DECL void take_ends(std::string_view told);
   ELASTIC_DECL task<bool> look_for_waiting();
   ELASTIC_DECL task<void> watch();
   ELASTIC_DECL task<void> take_look();
   ELASTIC_DECL void end_stall();
-  ELASTIC_DECL void note_stall_elsewhere();
+  ELASTIC_DECL void record_stall_elsewhere();
   ELASTIC_DECL task<void> judge_again();
   ELASTIC_DECL void report(const stall_verdict& verdict);
   ELASTIC_DECL task<void> apply(stall_remedy remedy);
@@ -36464,8 +36621,8 @@ class etcd_client {
   ELASTIC_DECL static std::string shown(const http_response& response);
 
   // Logs one line for each absence, so that the log shows what the program waits for.
-  ELASTIC_DECL void note_absence(const std::string& tried, duration remaining);
-  ELASTIC_DECL void note_answer();
+  ELASTIC_DECL void log_absence(const std::string& tried, duration remaining);
+  ELASTIC_DECL void mark_reached();
 
   // ---- connections ----------------------------------------------------------------------------
 
@@ -37472,7 +37629,7 @@ class legacy_round {
   ELASTIC_DECL task<void> create(view current);
   ELASTIC_DECL task<void> join(view current);
   ELASTIC_DECL task<void> refresh_call(view current);
-  ELASTIC_DECL void note_refresh();
+  ELASTIC_DECL void schedule_refresh();
   ELASTIC_DECL task<void> freeze(view current);
   ELASTIC_DECL task<void> confirm(view current);
   ELASTIC_DECL task<void> announce(view current);
@@ -37681,8 +37838,8 @@ class legacy_rendezvous final : public rendezvous_handler {
 
   // ---- changes of a round ---------------------------------------------------------------------
 
-  ELASTIC_DECL task<void> note_change();
-  ELASTIC_DECL task<void> note_failure(std::string reason);
+  ELASTIC_DECL task<void> await_change();
+  ELASTIC_DECL task<void> publish_failure(std::string reason);
 
   // Returns with a change when this node has to give up the others, even while it still tries to
   // reach etcd.
@@ -38193,7 +38350,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL task<void> news();
 
   /// The server belongs to this node from now on. Call it before the first connection.
-  void note_own_server() { greeting_.hosts = true; }
+  void set_own_server() { greeting_.hosts = true; }
 
   /// Sends a request now and after every reconnect, until another one supersedes it. Its effect
   /// must be the same whether it arrives once or twice.
@@ -38233,7 +38390,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void skip_rounds_through(std::int64_t last);
 
   /// This node has no worker until it is placed again.
-  void note_no_workers() { has_no_workers_ = true; }
+  void set_no_workers() { has_no_workers_ = true; }
 
   /// Why the last attempt to connect failed.
   const std::string& last_problem() const { return last_problem_; }
@@ -38300,7 +38457,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL std::string stranger() const;
 
   // Notes the end of the round that this node may be in, if the welcome implies it.
-  ELASTIC_DECL void note_end_of_round(bool is_known, bool is_other_server);
+  ELASTIC_DECL void infer_end_of_round(bool is_known, bool is_other_server);
   ELASTIC_DECL void take_up(message_channel& channel, const rendezvous_messages::welcome& reply,
                             time_point greeted_at);
 
@@ -38346,7 +38503,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void take(const rendezvous_messages::on_hold& reply);
   ELASTIC_DECL void take(const rendezvous_messages::changed& reply);
   ELASTIC_DECL void take(const rendezvous_messages::all_finished& reply);
-  ELASTIC_DECL void note_lost(std::string why);
+  ELASTIC_DECL void mark_lost(std::string why);
 
   /// When the workers of this node must be gone.
   ELASTIC_DECL time_point fence() const;
@@ -38546,8 +38703,8 @@ ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor exec
 /// Logs that a job without a secret has a port open to others than this host.
 /// @param host     where it serves
 /// @param reached  what everyone who can reach the port can access
-ELASTIC_DECL void note_open_port(const rendezvous_parameters& parameters, const std::string& host,
-                                 std::uint16_t port, std::string_view reached);
+ELASTIC_DECL void log_open_port(const rendezvous_parameters& parameters, const std::string& host,
+                                std::uint16_t port, std::string_view reached);
 
 }  // namespace elastic::detail
 
@@ -39368,7 +39525,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   }
 
   ELASTIC_DECL task<void> agree_or_change(task<void> agreeing);
-  ELASTIC_DECL task<void> note_change();
+  ELASTIC_DECL task<void> await_change();
 
   // Throws when this node has to give up the others, even while it still tries to read the state.
   ELASTIC_DECL task<void> give_up_in_time();
@@ -39376,7 +39533,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   // Called before it meets the others again, after it had given them up.
   ELASTIC_DECL task<void> come_back();
   ELASTIC_DECL task<void> look_once();
-  ELASTIC_DECL task<void> note_failure(std::string reason);
+  ELASTIC_DECL task<void> publish_failure(std::string reason);
 
   // ---- changes of a round ---------------------------------------------------------------------
 
@@ -39839,7 +39996,7 @@ inline void refuse_own_options(const rendezvous_parameters& parameters, const et
                           parameters.name_of("secret_file"), client.name()));
 }
 
-inline task<void> note_met(task<void> meeting, bool& has_met) {
+inline task<void> mark_met(task<void> meeting, bool& has_met) {
   co_await std::move(meeting);
   has_met = true;
 }
@@ -39851,7 +40008,7 @@ inline task<std::shared_ptr<rendezvous_handler>> meet_unless_legacy(
     std::shared_ptr<rendezvous_handler>& tried) {
   bool has_met = false;
   task<void> legacy = await_legacy(client, legacy_path(parameters));
-  co_await race(note_met(std::move(meeting), has_met), std::move(legacy));
+  co_await race(mark_met(std::move(meeting), has_met), std::move(legacy));
   if (has_met) co_return tried;
   co_await tried->shutdown();
   tried.reset();
@@ -40626,7 +40783,7 @@ ELASTIC_DECL std::shared_ptr<const registered_function> function_table::find(
                           names.empty() ? "none" : names));
 }
 
-ELASTIC_DECL void function_table::note_main() {
+ELASTIC_DECL void function_table::set_main_asks() {
   const std::lock_guard<std::mutex> hold(mutex_);
   main_asks_ = true;
 }
@@ -40683,7 +40840,7 @@ inline int answer_call(const std::string& name) {
 }  // namespace detail
 
 ELASTIC_DECL std::optional<int> run_entrypoint() {
-  detail::function_table::here().note_main();
+  detail::function_table::here().set_main_asks();
   const char* const variable = std::getenv(entrypoint_variable);
   if (!variable) return std::nullopt;
   const std::string name = variable;
@@ -40849,7 +41006,7 @@ class without_sigpipe {
     }
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
-  void note_raised() { raised_ = true; }
+  void mark_raised() { raised_ = true; }
 
  private:
   sigset_t pipe_;
@@ -40865,7 +41022,7 @@ inline ssize_t write_without_sigpipe(int fd, const void* data, std::size_t size)
     without_sigpipe guard;
     written = ::write(fd, data, size);
     failure = errno;
-    if (written < 0 && failure == EPIPE) guard.note_raised();
+    if (written < 0 && failure == EPIPE) guard.mark_raised();
   }
   errno = failure;
   return written;
@@ -42100,7 +42257,7 @@ class roster_book {
  public:
   /// Changes whenever the roster may have changed.
   std::uint64_t version() const { return version_; }
-  void note_change() { ++version_; }
+  void mark_changed() { ++version_; }
 
   /// A key for a new node. If a node of its host was lost, the new one replaces it.
   std::int64_t enter(const std::string& host) {
@@ -42341,9 +42498,9 @@ class rendezvous_coordinator {
   ELASTIC_DECL std::string no_room() const;
 
   // A node has a connection from now on.
-  ELASTIC_DECL void note_arrival(const node_id& node, member& entry);
+  ELASTIC_DECL void mark_present(const node_id& node, member& entry);
   // A node has no connection any more.
-  ELASTIC_DECL void note_absence(const node_id& node, member& entry, time_point now);
+  ELASTIC_DECL void mark_absent(const node_id& node, member& entry, time_point now);
 
   ELASTIC_DECL void welcome_witness(connection link, const node_id& node);
 
@@ -42355,7 +42512,7 @@ class rendezvous_coordinator {
   // Takes over what the node knows from a former server.
   ELASTIC_DECL void take_over(const rendezvous_messages::hello& request, const member& node,
                               time_point now);
-  ELASTIC_DECL void note_account(const member& node, std::int64_t after);
+  ELASTIC_DECL void apply_account(const member& node, std::int64_t after);
 
   // Makes the numbers of rounds continue from there.
   ELASTIC_DECL void begin_at(std::int64_t round);
@@ -42431,7 +42588,7 @@ class rendezvous_coordinator {
   // Result: whether the node was excluded before.
   ELASTIC_DECL bool set_excluded(member& entry, bool is_excluded);
   // Notifies a waiting node that begins to stand by: its wait then has no limit.
-  ELASTIC_DECL void note_standby(const node_id& node, member& entry);
+  ELASTIC_DECL void mark_standby(const node_id& node, member& entry);
   ELASTIC_DECL std::vector<std::string> excluded_names() const;
   // If the job has had too few other nodes for the length of a last call, readmits the node that
   // was excluded first. Result: whether it did.
@@ -42472,9 +42629,9 @@ class rendezvous_coordinator {
   // "node a_1_0, node b_1_0, node c_1_0 and 2 more"
   ELASTIC_DECL std::string some_participants() const;
 
-  ELASTIC_DECL void note_completion();
+  ELASTIC_DECL void record_round();
   ELASTIC_DECL newest_round describe_round() const;
-  ELASTIC_DECL void note_members_of_round();
+  ELASTIC_DECL void mark_members();
   ELASTIC_DECL int host_rank() const;
 
   // The node of rank 0 serves the workers. If it is on this host, it reached the server without a
@@ -42485,7 +42642,7 @@ class rendezvous_coordinator {
   // ---- roster ---------------------------------------------------------------------------------
 
   ELASTIC_DECL void list(const node_id& node, member& entry);
-  ELASTIC_DECL void note_lost(const node_id& node, const member& entry);
+  ELASTIC_DECL void mark_lost(const node_id& node, const member& entry);
   ELASTIC_DECL node_presence presence_of(const node_id& node) const;
 
   // ---- time -----------------------------------------------------------------------------------
@@ -42728,7 +42885,7 @@ class rendezvous_service final : public store_extension,
     bool is_told = false;
   };
 
-  ELASTIC_DECL void note_wait(const rendezvous_coordinator& job);
+  ELASTIC_DECL void update_wait(const rendezvous_coordinator& job);
   ELASTIC_DECL time_point next_comparison() const;
   ELASTIC_DECL void compare_waits();
 
@@ -42969,7 +43126,7 @@ class vote_machine {
   ELASTIC_DECL void write_next(round_register next, time_point now);
   ELASTIC_DECL void look_at_lease(time_point now);
   ELASTIC_DECL void look_at_doubt(time_point now);
-  ELASTIC_DECL void note_doubt();
+  ELASTIC_DECL void log_doubt();
   // Until when no agent at the voter's place votes for another candidate.
   ELASTIC_DECL time_point support_end(const other& voter) const;
   ELASTIC_DECL void step_down(std::string why, time_point now);
@@ -43134,10 +43291,10 @@ class candidate final : public store_extension {
   ELASTIC_DECL task<void> keep_connected(int peer);
   ELASTIC_DECL task<std::shared_ptr<message_channel>> try_connect(int peer);
   ELASTIC_DECL task<void> converse(int peer, std::shared_ptr<message_channel> channel);
-  ELASTIC_DECL void note_missing(route& way, time_point since);
+  ELASTIC_DECL void mark_missing(route& way, time_point since);
   ELASTIC_DECL void warn_of_absence(int peer);
-  ELASTIC_DECL void note_return(int peer);
-  ELASTIC_DECL void note_rejection(int peer, const std::string& why);
+  ELASTIC_DECL void log_return(int peer);
+  ELASTIC_DECL void log_rejection(int peer, const std::string& why);
   ELASTIC_DECL void log_note(const vote_machine::note& note) const;
   ELASTIC_DECL bool take_answer(int peer, const candidate_answer& answer, message_channel& source);
 
@@ -43240,7 +43397,7 @@ class leader_connector final : public message_connector {
   }
 
   /// Sets the candidate of this process and its number, if it had none before.
-  void note_own_candidate(int place, std::uint64_t node) {
+  void set_own_candidate(int place, std::uint64_t node) {
     chosen_.self = place;
     chosen_.node = node;
   }
@@ -43263,7 +43420,7 @@ class leader_connector final : public message_connector {
   ELASTIC_DECL std::string objection(std::size_t place, int index) const;
 
   // Notes that a server does not belong to this job.
-  ELASTIC_DECL void note_refusal(search& state, const std::string& why);
+  ELASTIC_DECL void log_refusal(search& state, const std::string& why);
 
   options chosen_;
   /// By the index of the candidate.
@@ -43728,8 +43885,8 @@ class registered_leader final : public store_extension,
   ELASTIC_DECL bool has_lease() const;
   // Whether the job has reached a state that the registry does not have.
   ELASTIC_DECL bool has_news();
-  ELASTIC_DECL void note_absence(const std::string& why);
-  ELASTIC_DECL void note_return();
+  ELASTIC_DECL void mark_away(const std::string& why);
+  ELASTIC_DECL void mark_reached();
 
   // Whether the registry has what nodes are about to be told.
   ELASTIC_DECL bool may_answer(const rendezvous_coordinator& job);
@@ -43892,7 +44049,7 @@ class registry_connector final : public message_connector {
 
   // Notes the job file of this node when its agent begins to lead. Nodes that follow a leader have
   // its file, or it refuses them. Result: whether the registry answered.
-  ELASTIC_DECL task<bool> note_job_file();
+  ELASTIC_DECL task<bool> record_job_file();
   ELASTIC_DECL task<bool> try_note_job_file();
   // The run id of a role that runs with the job file of the record; empty: none does.
   ELASTIC_DECL task<std::string> running_role(job_file_record record);
@@ -45483,7 +45640,7 @@ ELASTIC_DECL std::string standby_set::name_of(const standby& entry) const {
 ELASTIC_DECL standby_set::slot& standby_set::add_slot(const std::string& key,
                                                       const process_spec& spec) {
   const auto [position, is_new] = slots_.try_emplace(key);
-  if (is_new) note_pool(key, spec);
+  if (is_new) log_pool(key, spec);
   slot& entry = position->second;
   entry.spec = spec;
   entry.is_used = true;
@@ -45491,7 +45648,7 @@ ELASTIC_DECL standby_set::slot& standby_set::add_slot(const std::string& key,
   return entry;
 }
 
-ELASTIC_DECL void standby_set::note_pool(const std::string& key, const process_spec& spec) {
+ELASTIC_DECL void standby_set::log_pool(const std::string& key, const process_spec& spec) {
   const auto other = std::find_if(slots_.begin(), slots_.end(), [&](const auto& entry) {
     return entry.first != key && entry.second.is_used;
   });
@@ -45506,12 +45663,12 @@ ELASTIC_DECL void standby_set::note_pool(const std::string& key, const process_s
     }
   }
   if (detail::pool_key(spec, by_rank_) != other->second.pool) {
-    note_bound("the workers differ in their arguments, or in variables that libraries read");
+    log_bound("the workers differ in their arguments, or in variables that libraries read");
   }
 }
 
 /// Logs once that standbys cannot be shared.
-ELASTIC_DECL void standby_set::note_bound(const std::string& reason) {
+ELASTIC_DECL void standby_set::log_bound(const std::string& reason) {
   if (std::exchange(is_bound_noted_, true)) return;
   services_.log.info("each standby serves only one local rank: {}", reason);
 }
@@ -45573,18 +45730,18 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
     if (!obstacle.reason.empty()) continue;
     const pid_t pid = used.standby->process->pid();
     services_.log.info("{} starts warm: process {}", name_of(spec), pid);
-    note_pid(key, pid);
+    set_pid(key, pid);
     ++starts_.warm;
     co_return std::exchange(used.standby, nullptr)->process->release();
   }
   starts_.add_cold(obstacle.reason);
-  note_end();
+  log_end();
   if (!is_first) {
     services_.log.info("{} starts cold, because {}", name_of(spec), obstacle.reason);
   }
   if (record) spec = record->recorded(std::move(spec));
   std::unique_ptr<child> started = co_await launcher->launch(std::move(spec));
-  note_pid(key, started->pid());
+  set_pid(key, started->pid());
   co_return started;
 }
 
@@ -45652,7 +45809,7 @@ ELASTIC_DECL task<void> standby_set::wait_for(standby_pointer unfinished) {
   co_await with_deadline(*services_.time, deadline, std::move(finishing));
 }
 
-ELASTIC_DECL void standby_set::note_pid(const std::string& key, pid_t pid) {
+ELASTIC_DECL void standby_set::set_pid(const std::string& key, pid_t pid) {
   const auto position = slots_.find(key);
   if (position != slots_.end()) position->second.pid = pid;
 }
@@ -45712,7 +45869,7 @@ ELASTIC_DECL task<standby_set::refusal> standby_set::hand_over(standby_pointer r
     problem.reason = printable_text(answer.reason);
     problem.is_of_one = false;
     if (ready->runs_script) {
-      note_failed_run(problem.reason);
+      disable_runs(problem.reason);
     } else {
       plan_.refused(problem.reason, attempt_);
     }
@@ -45758,7 +45915,7 @@ ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
 }
 
 /// The processor time of the processes so far is at least that of their imports.
-ELASTIC_DECL void standby_set::note_steps() {
+ELASTIC_DECL void standby_set::mark_stepped() {
   have_stepped_ = true;
   for (const auto& [key, entry] : slots_) {
     if (cost_ > duration::zero() || entry.pid <= 0) continue;
@@ -45833,7 +45990,7 @@ ELASTIC_DECL task<void> standby_set::watch(standby_pointer ready) {
   const std::string how = end ? end->text() : "it broke the protocol";
   services_.log.info("the standby of {}, process {}, is lost: {}", name, pid, how);
   plan_.lost(how, services_.time->now());
-  note_end();
+  log_end();
   changed_.set();
 }
 
@@ -45859,7 +46016,7 @@ ELASTIC_DECL void standby_set::discard_unused() {
 ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
   using action = detail::standby_step::action;
   changed_.reset();
-  note_change();
+  report_counts();
   if (plan_.off()) discard_if([](const standby& each) { return !each.is_ready; });
   const standby_pointer begun = unfinished();
   const detail::standby_view view = look(may_restart);
@@ -46021,11 +46178,11 @@ ELASTIC_DECL task<void> standby_set::make(std::string key, process_pointer repla
     if (detail::was_cancelled(failure)) throw;
     problem = failure.what();
   }
-  if (!problem.empty()) note_failure(problem);
-  note_end();
+  if (!problem.empty()) take_failure(problem);
+  log_end();
   if (!made) co_return;
   made->replaced = std::move(replaced);
-  note_change();
+  report_counts();
   co_await finish(made);
 }
 
@@ -46038,37 +46195,37 @@ ELASTIC_DECL task<void> standby_set::make_missing() {
   co_await when_all(std::move(makings));
 }
 
-ELASTIC_DECL void standby_set::note_failure(const std::string& problem) {
+ELASTIC_DECL void standby_set::take_failure(const std::string& problem) {
   services_.log.info("a standby could not be made: {}", problem);
   plan_.died(problem, services_.time->now());
 }
 
 /// If a standby refuses while it uses records, later standbys do without records.
-ELASTIC_DECL void standby_set::note_refusal(const std::string& reason, bool has_record) {
+ELASTIC_DECL void standby_set::take_refusal(const std::string& reason, bool has_record) {
   if (!has_record) return plan_.give_up(reason);
   uses_records_ = false;
   services_.log.info("standbys no longer import what workers imported later: {}", reason);
 }
 
 /// If running the script in advance fails, standbys only import from then on.
-ELASTIC_DECL void standby_set::note_failed_run(const std::string& reason) {
+ELASTIC_DECL void standby_set::disable_runs(const std::string& reason) {
   if (!std::exchange(*runs_scripts_, false)) return;
   services_.log.warning("standbys do not run the script up to survive.prepare(): {}", reason);
 }
 
 /// A script decides its exit code. A signal may come from outside, so another standby tries again.
-ELASTIC_DECL void standby_set::note_lost_run(const std::optional<exit_status>& end) {
+ELASTIC_DECL void standby_set::take_lost_run(const std::optional<exit_status>& end) {
   const std::string reason =
       fmt::format("it did not come so far{}", end ? ": it ended by " + end->text() : " in time");
   const bool may_be_from_outside = end && end->signal();
   if (!may_be_from_outside || ++lost_runs_ >= limits::standby_deaths) {
-    return note_failed_run(reason);
+    return disable_runs(reason);
   }
   services_.log.info("a standby for survive.prepare() is made again: {}", reason);
 }
 
 /// Logs once why no more standbys are made.
-ELASTIC_DECL void standby_set::note_end() {
+ELASTIC_DECL void standby_set::log_end() {
   if (!plan_.off() || std::exchange(is_off_noted_, true)) return;
   services_.log.warning("no more standbys are made, so that restarts take longer: {}",
                         *plan_.off());
@@ -46133,9 +46290,9 @@ ELASTIC_DECL task<void> standby_set::finish(standby_pointer unfinished) {
   } else {
     discard(unfinished);
   }
-  if (!problem.empty()) note_failure(problem);
-  note_end();
-  note_change();
+  if (!problem.empty()) take_failure(problem);
+  log_end();
+  report_counts();
 }
 
 ELASTIC_DECL task<void> standby_set::finish_imports(standby_pointer unfinished) {
@@ -46152,15 +46309,15 @@ ELASTIC_DECL task<void> standby_set::finish_imports(standby_pointer unfinished) 
   if (!answer) {
     std::optional<exit_status> end;
     if (!is_late) end = co_await end_of(unfinished->process);
-    if (unfinished->runs_script) co_return note_lost_run(end);
+    if (unfinished->runs_script) co_return take_lost_run(end);
     throw error(errc::start_failed, end ? fmt::format("{}: {}", problem, end->text()) : problem);
   }
   const detail::standby_message& message = *answer;
   switch (message.what) {
-    case kind::dropped: co_return note_dropped(*unfinished, message);
+    case kind::dropped: co_return take_dropped(*unfinished, message);
     case kind::refused:
-      if (unfinished->runs_script) co_return note_failed_run(printable_text(message.reason));
-      co_return note_refusal(printable_text(message.reason), unfinished->known_bytes > 0);
+      if (unfinished->runs_script) co_return disable_runs(printable_text(message.reason));
+      co_return take_refusal(printable_text(message.reason), unfinished->known_bytes > 0);
     case kind::prepared: throw error(errc::protocol_violation, "it was prepared for nothing");
     case kind::ready: break;
   }
@@ -46172,12 +46329,12 @@ ELASTIC_DECL task<void> standby_set::finish_imports(standby_pointer unfinished) 
                        printable_text(fmt::format("{}", fmt::join(message.missing, ", "))));
   }
   if (unfinished->runs_script == runs_scripts_.value_or(false)) {
-    note_ready(*unfinished, message);
+    take_ready(*unfinished, message);
   }
 }
 
 /// Standbys that are made at the same time drop the same modules.
-ELASTIC_DECL void standby_set::note_dropped(const standby& entry,
+ELASTIC_DECL void standby_set::take_dropped(const standby& entry,
                                             const detail::standby_message& message) {
   const bool is_known = plan_.dropped_modules().count(message.module) != 0;
   if (is_known && entry.left_out.count(message.module) == 0) return;
@@ -46186,14 +46343,14 @@ ELASTIC_DECL void standby_set::note_dropped(const standby& entry,
                         printable_text(message.reason));
 }
 
-ELASTIC_DECL void standby_set::note_ready(standby& entry, const detail::standby_message& message) {
+ELASTIC_DECL void standby_set::take_ready(standby& entry, const detail::standby_message& message) {
   const pid_t pid = entry.process->pid();
   entry.is_ready = true;
   entry.variables = {message.variables.begin(), message.variables.end()};
   entry.is_watched = false;
   are_bound_ = is_bound(entry);
   if (are_bound_ && slots_.size() > 1) {
-    note_bound("its imports or its script have read variables in which the workers differ");
+    log_bound("its imports or its script have read variables in which the workers differ");
   }
   services_.log.info("{} has a standby: process {}{}", name_of(entry), pid,
                      entry.runs_script
@@ -46307,7 +46464,7 @@ ELASTIC_DECL task<void> standby_set::until_ready() { return settled_.wait(); }
 ELASTIC_DECL task<void> standby_set::stop() {
   discard_if([](const standby&) { return true; });
   slots_.clear();
-  note_change();
+  report_counts();
   co_await end_discarded();
 }
 
@@ -46321,7 +46478,7 @@ ELASTIC_DECL std::size_t standby_set::missing() const {
   return lacking().size() + standbys_.size() - ready();
 }
 
-ELASTIC_DECL void standby_set::note_change() {
+ELASTIC_DECL void standby_set::report_counts() {
   if (!on_change_) return;
   counts now;
   now.ready = ready();
@@ -46434,7 +46591,7 @@ class replica_run final : public worker_run {
 
   // Runs a task beside the replicas until they are stopped. If it fails, so does the run.
   ELASTIC_DECL void run_beside(task<void> work);
-  ELASTIC_DECL task<void> note_failure(task<void> work);
+  ELASTIC_DECL task<void> keep_failure(task<void> work);
 
   // Commands: each either begins at once, in its own task, or waits for the loop.
   ELASTIC_DECL void drain(pending_command& pending);
@@ -46449,7 +46606,7 @@ class replica_run final : public worker_run {
   ELASTIC_DECL restart_ledger::decision decide(const worker_group::worker& ended);
   ELASTIC_DECL task<void> prepare(pending_restart next, time_point due);
   ELASTIC_DECL task<void> start_again(pending_restart next);
-  ELASTIC_DECL void note_restart(const pending_restart& next);
+  ELASTIC_DECL void record_restart(const pending_restart& next);
   ELASTIC_DECL void announce(std::optional<int> replaced);
   // Chooses ports for replicas that are about to start, in a job of several roles.
   ELASTIC_DECL void choose_ports(const std::vector<std::size_t>& replicas);
@@ -47383,20 +47540,20 @@ class role_run : public std::enable_shared_from_this<role_run> {
   // A role that starts after this one is ready; empty: none does.
   ELASTIC_DECL std::optional<std::string> waiting_for(std::size_t role) const;
   ELASTIC_DECL std::shared_ptr<time_source> time_of_plan() const;
-  ELASTIC_DECL task<void> note_open_ports(std::size_t role, int restarts,
-                                          std::vector<task<void>> waits);
+  ELASTIC_DECL task<void> await_open_ports(std::size_t role, int restarts,
+                                           std::vector<task<void>> waits);
   ELASTIC_DECL std::string node_of(std::size_t role) const;
   ELASTIC_DECL task<void> open_servers();
   ELASTIC_DECL task<void> open_logs();
   ELASTIC_DECL void open_journal();
   ELASTIC_DECL task<void> leave_logs();
-  ELASTIC_DECL task<void> note_over();
+  ELASTIC_DECL task<void> mark_over();
   ELASTIC_DECL void publish_state();
   ELASTIC_DECL task<void> supervise();
   ELASTIC_DECL task<void> run_role(std::size_t role);
   ELASTIC_DECL role_plan::circumstances circumstances_of(std::size_t role);
   ELASTIC_DECL std::shared_ptr<agent_part> make_watch(std::size_t role);
-  ELASTIC_DECL void note_end(std::size_t role);
+  ELASTIC_DECL void take_end(std::size_t role);
   static void stop(const entry& role, const stop_request& request) {
     if (role.runner) std::visit([&](const auto& each) { each->stop(request); }, *role.runner);
   }
@@ -47412,12 +47569,12 @@ class role_run : public std::enable_shared_from_this<role_run> {
   // Carries out steps in order, including those to which a step leads.
   ELASTIC_DECL void carry_out(std::vector<role_step> steps);
   ELASTIC_DECL void carry_out(const role_step& step);
-  ELASTIC_DECL void note_verdict();
+  ELASTIC_DECL void log_verdict();
   // Publishes the states of all roles to their workers.
-  ELASTIC_DECL void note_states();
+  ELASTIC_DECL void publish_states();
   ELASTIC_DECL void update_monitor() const;
-  ELASTIC_DECL void note_waits() const;
-  ELASTIC_DECL void note_ready(std::size_t role, int restarts);
+  ELASTIC_DECL void log_waits() const;
+  ELASTIC_DECL void mark_ready(std::size_t role, int restarts);
   ELASTIC_DECL stop_request request_for(const role_step& step) const;
   ELASTIC_DECL role_end end_of(std::size_t role, const std::exception_ptr& failure);
 
@@ -47923,18 +48080,18 @@ class job_state {
   ELASTIC_DECL void join_round(const journal_record& record);
   ELASTIC_DECL void start_workers(const journal_record& record);
   ELASTIC_DECL void end_worker(const journal_record& record);
-  ELASTIC_DECL void note_hung(const journal_record& record);
+  ELASTIC_DECL void apply_hung(const journal_record& record);
   ELASTIC_DECL void suspect(const job_event& event);
-  ELASTIC_DECL void note_stall(const journal_record& record);
-  ELASTIC_DECL void note_first_step();
-  ELASTIC_DECL void note_reached_step(const journal_record& record);
-  ELASTIC_DECL void note_lost_time(std::int64_t now_us);
+  ELASTIC_DECL void apply_stall(const journal_record& record);
+  ELASTIC_DECL void mark_first_step();
+  ELASTIC_DECL void apply_reached_step(const journal_record& record);
+  ELASTIC_DECL void add_lost_time(std::int64_t now_us);
   ELASTIC_DECL void restart_replica(const journal_record& record);
-  ELASTIC_DECL void note_replacement(const job_event& event);
+  ELASTIC_DECL void apply_replacement(const job_event& event);
   ELASTIC_DECL void show_replacements();
-  ELASTIC_DECL void note_standbys(const job_event& event);
-  ELASTIC_DECL void note_vault(const journal_record& record);
-  ELASTIC_DECL void note_stopped(const journal_record& record);
+  ELASTIC_DECL void apply_standbys(const job_event& event);
+  ELASTIC_DECL void apply_vault(const journal_record& record);
+  ELASTIC_DECL void apply_stopped(const journal_record& record);
   ELASTIC_DECL void end_attempt(const journal_record& record, attempt_end end);
   ELASTIC_DECL void decide(const journal_record& record);
   ELASTIC_DECL void end_agent(const journal_record& record);
@@ -48388,8 +48545,8 @@ class job_monitor_core final : public report_exchange {
   ELASTIC_DECL job_view& change_view();
   ELASTIC_DECL report_demand demand_at(std::int64_t now_us) const;
   ELASTIC_DECL void pass_demand();
-  ELASTIC_DECL void note_report();
-  ELASTIC_DECL void note_change();
+  ELASTIC_DECL void announce_report();
+  ELASTIC_DECL void announce_change();
 
   std::shared_ptr<time_source> time_;
   mutable std::mutex mutex_;
@@ -49098,7 +49255,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   void start() {
     const auto self = shared_from_this();
     on_change([weak = weak_from_this()] {
-      if (const auto core = weak.lock()) core->note_change();
+      if (const auto core = weak.lock()) core->announce_change();
     });
     if (options_.monitor) options_.monitor->show(options_.journal);
     asio::post(strand_, [self] {
@@ -49212,7 +49369,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// Called from any thread, with locks held.
-  void note_change() {
+  void announce_change() {
     if (followers_ == 0 || is_change_noted_.exchange(true)) return;
     asio::post(strand_, [weak = weak_from_this()] {
       const auto core = weak.lock();
@@ -50720,6 +50877,76 @@ ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
 
 #if defined(ELASTIC_WITH_VAULT) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
+// ---- elastic/vault/detail/vault_ballot.hpp ----
+
+namespace elastic::detail {
+
+/// The prefix of the vault's keys in a round, which may share its store with others.
+/// @param use  what they are for
+ELASTIC_DECL std::string vault_prefix(const rendezvous_round& round, std::string_view use);
+
+/// The votes of the nodes of a round on the generations of its epoch. A generation is complete when
+/// all nodes have kept it, and given up when one has skipped it. Every node votes once on each, so
+/// all of them come to the same result: whoever votes last, or skips, writes it into the store of
+/// the round, where the others wait for it.
+///
+/// Thread-safety: one strand at a time.
+class vault_ballot {
+ public:
+  /// @param complete  is called with the number of each generation that is complete
+  ELASTIC_DECL vault_ballot(asio::any_io_executor strand, std::shared_ptr<time_source> time,
+                            logger log, rendezvous_round round,
+                            std::function<void(std::int64_t)> complete);
+  vault_ballot(const vault_ballot&) = delete;
+  vault_ballot& operator=(const vault_ballot&) = delete;
+
+  /// Casts the vote of this node in the background. If the store is gone, it is lost: then the
+  /// round is about to end.
+  ELASTIC_DECL void vote(std::int64_t number, bool is_kept);
+
+  /// Whether a node is known to have skipped a generation.
+  bool is_given_up(std::int64_t number) const { return given_up_.contains(number); }
+
+  /// Whether this node has kept a generation for so long that others may never come to it.
+  ELASTIC_DECL bool is_overdue(std::int64_t number) const;
+
+  /// Takes back the vote of this node to keep a generation, so that it is given up for all, unless
+  /// all have kept it meanwhile. If the store is gone, the round is about to end.
+  ELASTIC_DECL task<void> retract(std::int64_t number) &;
+
+  /// Waits for the next result, or until the deadline.
+  /// Result: whether there was one. Cancellation: all types.
+  ELASTIC_DECL task<bool> next_result(time_point deadline) &;
+
+  /// Ends the votes that are under way. No vote may follow.
+  ELASTIC_DECL task<void> stop() &;
+
+ private:
+  ELASTIC_DECL task<void> cast(std::int64_t number, bool is_kept);
+  ELASTIC_DECL task<bool> result_of(std::int64_t number, bool is_kept);
+  ELASTIC_DECL task<void> erase_old(std::int64_t number);
+  ELASTIC_DECL void take(std::int64_t number, bool is_complete);
+  ELASTIC_DECL std::string votes_key(std::int64_t number) const;
+  ELASTIC_DECL std::string result_key(std::int64_t number) const;
+
+  std::shared_ptr<time_source> time_;
+  logger log_;
+  std::shared_ptr<store> agents_;
+  std::string prefix_;
+  int nodes_;
+  std::function<void(std::int64_t)> complete_;
+  std::set<std::int64_t> given_up_;
+  /// When this node voted to keep the generations that are not decided yet.
+  std::map<std::int64_t, time_point> kept_;
+  std::int64_t newest_complete_ = 0;
+  /// The keys of this generation, and of those before it, are erased.
+  std::int64_t erased_ = 0;
+  event_flag decided_;
+  task_group voting_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/vault/detail/vault_generation.hpp ----
 
 namespace elastic::detail {
@@ -50727,7 +50954,7 @@ namespace elastic::detail {
 /// The commits of all ranks that belong together: the same call of commit in the same epoch.
 /// Without the epoch, steps that are repeated after a restore would mix with the older ones.
 struct vault_generation {
-  /// Counts the starts and restarts of the workers, from 1.
+  /// Names the round in which the workers started, and is larger in each later one.
   std::int64_t epoch = 0;
   /// Counts the calls of commit in the epoch, also the skipped ones, from 1.
   std::int64_t number = 0;
@@ -50834,7 +51061,7 @@ class vault_channel {
     std::size_t most_connections = 1;
   };
 
-  /// Opens the socket; connections wait until `serve` is called.
+  /// Opens the socket; connections wait until `serve` or `close_waiting` is called.
   /// Errors: `errc::start_failed`.
   ELASTIC_DECL vault_channel(asio::any_io_executor strand, options settings);
   vault_channel(const vault_channel&) = delete;
@@ -50847,6 +51074,10 @@ class vault_channel {
   /// Cancellation: all types; nothing else ends it.
   ELASTIC_DECL task<void> serve() &;
 
+  /// Closes the connections that wait, while nobody is served. What they ask belongs to the epoch
+  /// that has ended: a worker that goes on may have sent it before it learned of that.
+  ELASTIC_DECL void close_waiting();
+
  private:
   struct packet {
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
@@ -50856,6 +51087,7 @@ class vault_channel {
   };
   enum class reading { got, nothing, ended };
 
+  ELASTIC_DECL int accept();
   ELASTIC_DECL task<void> accept_all(task_group& connections);
   ELASTIC_DECL task<void> attend(asio::posix::stream_descriptor peer);
   ELASTIC_DECL reading read(int peer, packet& next);
@@ -50906,7 +51138,49 @@ ELASTIC_DECL std::optional<vault_header> parse_vault_header(std::string_view byt
 ELASTIC_DECL std::string bytes_of(const vault_header& header);
 
 /// CRC-32 as in zlib.
-ELASTIC_DECL std::uint32_t crc32(std::string_view bytes);
+/// @param check  that of the bytes before
+ELASTIC_DECL std::uint32_t crc32(std::string_view bytes, std::uint32_t check = 0);
+
+}  // namespace elastic::detail
+
+// ---- elastic/vault/detail/vault_report.hpp ----
+
+namespace elastic::detail {
+
+/// A commit of one rank in the vault of a node.
+struct vault_commit {
+  int rank = 0;
+  int world_size = 1;
+  vault_generation id;
+  /// A worker of the node has found the generation damaged.
+  bool is_damaged = false;
+
+  friend bool operator==(const vault_commit&, const vault_commit&) = default;
+};
+
+/// What a node tells the others about its vault before workers start.
+struct vault_report {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  vault_report() = default;
+
+  std::string node;
+  /// The rank of its first worker that is about to start, and the number of its workers.
+  int base_rank = 0;
+  int workers = 1;
+  std::vector<vault_commit> commits = {};
+  /// The newest generation that all ranks had, as far as the node knows; epoch 0: it knows none.
+  vault_generation complete = {};
+  /// The generation that was restored last, and how often without a later one since; 0: not yet.
+  vault_generation restored = {};
+  int restores = 0;
+
+  friend bool operator==(const vault_report&, const vault_report&) = default;
+};
+
+ELASTIC_DECL std::string text_of(const vault_report& report);
+
+/// Errors: `errc::protocol_violation`, naming the mistake.
+ELASTIC_DECL vault_report parse_vault_report(std::string_view text);
 
 }  // namespace elastic::detail
 
@@ -50914,23 +51188,12 @@ ELASTIC_DECL std::uint32_t crc32(std::string_view bytes);
 
 namespace elastic::detail {
 
-/// A commit of one rank in the vault.
-struct vault_commit {
-  int rank = 0;
-  int world_size = 1;
-  vault_generation id;
-};
-
-/// The content of the vault before workers start.
+/// The vaults of all nodes before workers start.
 struct vault_view {
-  /// The workers that are about to start.
-  int world_size = 1;
-  std::vector<vault_commit> commits = {};
-  /// Generations that a worker has found damaged.
-  std::vector<vault_generation> damaged = {};
-  /// The generation that was restored last, and how often without a later one since; 0: not yet.
-  vault_generation restored = {};
-  int restores = 0;
+  /// In the order of their ranks.
+  std::vector<vault_report> nodes = {};
+  /// The node of each rank in the last world, as far as this node knows.
+  std::vector<std::string> former_nodes = {};
 };
 
 /// What happens to the content.
@@ -50943,12 +51206,34 @@ struct vault_step {
     std::string reason;
   };
   std::vector<dropped> given_up = {};
+  /// What was restored last, and how often, as far as any node knows.
+  vault_generation restored = {};
+  int restores = 0;
 };
 
-/// Chooses the newest generation that every rank of the world has committed, and that is neither
-/// damaged nor was restored `limits::vault_restores` times without a later one. Whatever is newer
-/// than the result is useless.
+/// Chooses the newest generation that every rank of the world has committed, and whose part of each
+/// rank is at the node where the rank is about to start; that is not damaged, and was not restored
+/// `limits::vault_restores` times without a later one. Whatever is newer than the result is
+/// useless. All nodes come to the same result.
 ELASTIC_DECL vault_step next_vault_step(const vault_view& view);
+
+/// A worker of the node in its epoch, and a generation.
+struct vault_committer {
+  /// The number of its last commit.
+  std::int64_t number = 0;
+  /// It has a slot for that commit, and has not published it yet.
+  bool is_writing = false;
+  /// It has the generation in a slot.
+  bool has_it = false;
+};
+
+/// What a node says about a generation.
+enum class vault_vote { undecided, kept, skipped };
+
+/// A node keeps a generation if all its workers have it, and skips it once one of them has passed
+/// its number without it.
+ELASTIC_DECL vault_vote next_vault_vote(std::int64_t number,
+                                        const std::vector<vault_committer>& workers);
 
 /// The two slots of a worker before it commits.
 struct vault_slot_view {
@@ -50977,6 +51262,8 @@ struct vault_slot_choice {
   bool is_new = false;
   /// Not empty: the commit is skipped.
   std::string refusal = {};
+  /// The generation for whose sake it is skipped, which may soon be complete.
+  std::optional<vault_generation> awaited = {};
 };
 
 /// Chooses the slot that a commit overwrites. It spares the complete generation, which the next
@@ -51012,6 +51299,8 @@ class vault_memory {
     std::uint64_t bytes = 0;
     /// Not empty: there is none, for this reason.
     std::string refusal = {};
+    /// `vault_slot_choice::awaited`
+    std::optional<vault_generation> awaited = {};
   };
 
   ELASTIC_DECL vault_memory(asio::any_io_executor strand, std::uint64_t limit, int workers);
@@ -51106,18 +51395,23 @@ class vault_part final : public agent_part {
     std::set<std::string> reasons = {};
   };
 
+  ELASTIC_DECL vault_report own_report(const assigned_ranks& ranks) const;
+  ELASTIC_DECL task<std::vector<vault_report>> learn_reports(rendezvous_round round,
+                                                             vault_report mine);
+  ELASTIC_DECL void take(const vault_step& step);
   ELASTIC_DECL std::optional<int> owner_of(pid_t pid) const;
   ELASTIC_DECL task<vault_answer> serve(int local_rank, vault_request request);
   ELASTIC_DECL task<vault_answer> begin(int local_rank, std::uint64_t bytes);
+  ELASTIC_DECL task<vault_memory::place> open(int local_rank, std::uint64_t bytes);
   ELASTIC_DECL vault_answer find(std::int64_t rank);
-  ELASTIC_DECL void note_commit(int local_rank, std::size_t slot);
-  ELASTIC_DECL void note_skipped(int local_rank, const std::string& reason);
-  ELASTIC_DECL void note_restored(int local_rank, double seconds);
-  ELASTIC_DECL void note_damaged(int local_rank, const std::string& reason);
-  ELASTIC_DECL std::optional<vault_header> complete_header(vault_generation id) const;
-  ELASTIC_DECL void look_for_complete(int local_rank);
+  ELASTIC_DECL void check_commit(int local_rank, std::size_t slot);
+  ELASTIC_DECL void record_skipped(int local_rank, const std::string& reason);
+  ELASTIC_DECL void take_restored(int local_rank, double seconds);
+  ELASTIC_DECL void take_damaged(int local_rank, const std::string& reason);
+  ELASTIC_DECL vault_vote vote_on(std::int64_t number) const;
+  ELASTIC_DECL void cast_votes();
   ELASTIC_DECL bool is_pending(vault_generation id) const;
-  ELASTIC_DECL void note_complete(const vault_header& header);
+  ELASTIC_DECL void record_complete(std::int64_t number);
   ELASTIC_DECL void count_restores();
   ELASTIC_DECL void record(job_event::type kind, const vault_generation& id, job_event event);
   committer& at(int local_rank) { return workers_.at(static_cast<std::size_t>(local_rank)); }
@@ -51128,6 +51422,14 @@ class vault_part final : public agent_part {
   std::vector<committer> workers_;
   std::int64_t epoch_ = 0;
   assigned_ranks ranks_;
+  /// The node of each rank.
+  std::vector<std::string> nodes_;
+  /// Null: there is one node.
+  std::unique_ptr<vault_ballot> ballot_;
+  /// The last generation on which this node has voted, and the last for which a commit has waited
+  /// in vain.
+  std::int64_t voted_ = 0;
+  std::optional<vault_generation> awaited_;
   /// The newest generation that all ranks have, of this epoch or restored in it.
   std::optional<vault_generation> complete_;
   /// What the workers of this epoch restore.
@@ -51140,6 +51442,7 @@ class vault_part final : public agent_part {
   std::vector<vault_generation> damaged_;
   std::int64_t skipped_ = 0;
   time_point recorded_at_ = time_point::min();
+  time_point skip_recorded_at_{};
 };
 
 }  // namespace elastic::detail
@@ -51154,6 +51457,407 @@ ELASTIC_DECL void add_vault(agent_services& services, vault_terms terms) {
   add_part(services, "vault", [limit](agent_part::context context) {
     return detail::new_shared<detail::vault_part>(limit, std::move(context));
   });
+}
+
+}  // namespace elastic
+
+// ---- elastic/vault/impl/worker_vault.ipp ----
+
+#include <sys/un.h>
+
+namespace elastic {
+
+namespace detail {
+
+/// A row of the manifest: a buffer, and its place in the data.
+struct vault_row {
+  std::string name;
+  std::string kind;
+  std::string type;
+  std::uint64_t place = 0;
+  std::uint64_t bytes = 0;
+  /// Of 8 hexadecimal digits; empty: there is none.
+  std::string check;
+};
+
+/// A commit that was found.
+struct vault_content {
+  unique_fd file;
+  vault_header header;
+  std::vector<vault_row> rows;
+};
+
+inline std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+inline std::uint64_t end_of_data(const std::vector<vault_row>& rows) {
+  return rows.empty() ? 0 : rows.back().place + rows.back().bytes;
+}
+
+inline std::string manifest_of(const std::vector<worker_vault::named_buffer>& buffers,
+                               const std::vector<vault_row>& rows) {
+  std::string tree = "{\"d\": [";
+  std::string list = "[";
+  for (std::size_t index = 0; index < rows.size(); ++index) {
+    const char* const comma = index == 0 ? "" : ", ";
+    const vault_row& row = rows[index];
+    const std::string name = json_string(row.name);
+    tree += fmt::format("{}[{}, {{\"b\": {}}}]", comma, name, index);
+    list += fmt::format("{}[{}, \"array\", \"{}\", [{}], {}, {}, \"{}\"]", comma, name, row.type,
+                        buffers[index].length, row.place, row.bytes, row.check);
+  }
+  json_object manifest;
+  manifest.add_json("tree", tree + "]}").add_json("buffers", list + "]");
+  return manifest.text();
+}
+
+/// The rows of a manifest; empty: it is not one.
+inline std::optional<std::vector<vault_row>> parse_manifest(std::string_view manifest_text,
+                                                            std::uint64_t data_bytes) {
+  const nlohmann::ordered_json manifest = parse_json(manifest_text);
+  if (!manifest.is_object() || !manifest.contains("buffers")) return {};
+  std::vector<vault_row> rows;
+  for (const nlohmann::ordered_json& list : manifest["buffers"]) {
+    const auto is_text = [&](std::size_t index) { return list[index].is_string(); };
+    const auto is_count = [&](std::size_t index) { return list[index].is_number_unsigned(); };
+    const bool is_row = list.is_array() && list.size() == 7 && is_text(0) && is_text(1) &&
+                        is_text(2) && is_count(4) && is_count(5) && is_text(6);
+    if (!is_row) return {};
+    const auto text = [&](std::size_t index) { return list[index].get<std::string>(); };
+    const auto count = [&](std::size_t index) { return list[index].get<std::uint64_t>(); };
+    vault_row row{text(0), text(1), text(2), count(4), count(5), text(6)};
+    if (row.bytes > data_bytes || row.place > data_bytes - row.bytes) return {};
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+/// Reads a part of a file. Result: whether all of it is there.
+inline bool read_part(int file, std::uint64_t place, std::span<std::byte> out) {
+  while (!out.empty()) {
+    const ssize_t size = ::pread(file, out.data(), out.size(), static_cast<off_t>(place));
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return false;
+    out = out.subspan(static_cast<std::size_t>(size));
+    place += static_cast<std::uint64_t>(size);
+  }
+  return true;
+}
+
+/// The pieces of a buffer, which stay in the processor's cache while they are copied and checked.
+template <class Byte, class Take>
+void for_each_piece(std::span<Byte> bytes, Take take) {
+  constexpr std::size_t piece_bytes = 1 << 20;
+  for (std::size_t done = 0; done < bytes.size(); done += piece_bytes) {
+    take(done, bytes.subspan(done, std::min(piece_bytes, bytes.size() - done)));
+  }
+}
+
+/// What the checksum of a piece is made of if its kind is 's': the sums of its 64-bit words in rows
+/// of 4 KiB, of each row and then of each column, and the bytes behind the last row.
+inline std::string sums_of(std::string_view piece) {
+  constexpr std::size_t columns = 512;
+  constexpr std::size_t row_bytes = columns * sizeof(std::uint64_t);
+  const std::size_t rows = piece.size() / row_bytes;
+  std::vector<std::uint64_t> sums(rows == 0 ? 0 : rows + columns);
+  std::array<std::uint64_t, columns> words;
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::memcpy(words.data(), piece.data() + row * row_bytes, row_bytes);
+    for (std::size_t column = 0; column < columns; ++column) {
+      sums[row] += words[column];
+      sums[rows + column] += words[column];
+    }
+  }
+  std::string bytes(text_of(std::as_bytes(std::span(sums))));
+  return bytes.append(piece.substr(rows * row_bytes));
+}
+
+inline std::string skip_packet(const std::string& reason) {
+  json_object packet;
+  packet.add("kind", "skip").add("reason", reason.substr(0, limits::control_text_bytes / 2));
+  return packet.text();
+}
+
+}  // namespace detail
+
+/// What the agent answers, and the file that comes with it.
+struct worker_vault::answer {
+  std::string packet;
+  detail::unique_fd file;
+};
+
+ELASTIC_DECL worker_vault::worker_vault() : worker_vault(environment_from(environ)) {}
+
+ELASTIC_DECL worker_vault::worker_vault(const environment_map& variables)
+    : address_(find_variable(variables, "ELASTIC_VAULT").value_or("")), owner_(::getpid()) {
+  if (!address_.starts_with("@")) address_.clear();
+}
+
+ELASTIC_DECL worker_vault::~worker_vault() {
+  for (const auto& [number, each] : slots_) ::munmap(each.memory.data(), each.memory.size());
+}
+
+// ---- messages -----------------------------------------------------------------------------------
+
+ELASTIC_DECL bool worker_vault::connect() {
+  if (socket_) return true;
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (address_.empty() || address_.size() >= sizeof name.sun_path || ::getpid() != owner_) {
+    return false;
+  }
+  std::copy(address_.begin() + 1, address_.end(), name.sun_path + 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
+  detail::unique_fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  // An agent that answers later stands still.
+  const timeval longest{60, 0};
+  const bool is_connected =
+      socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name), size) == 0 &&
+      ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest) == 0;
+  if (is_connected) socket_ = std::move(socket);
+  return is_connected;
+}
+
+/// Sends a message that has no answer. It is lost if the agent is gone.
+ELASTIC_DECL void worker_vault::tell(const std::string& packet) {
+  if (!connect()) return;
+  if (::send(socket_.get(), packet.data(), packet.size(), MSG_NOSIGNAL) < 0) socket_.reset();
+}
+
+/// Errors: `errc::connection_failed`.
+ELASTIC_DECL worker_vault::answer worker_vault::ask(const std::string& packet) {
+  // The agent closes connections at the end of each attempt.
+  constexpr int tries = 2;
+  for (int tried = 0; tried < tries && connect(); ++tried) {
+    tell(packet);
+    std::array<char, limits::vault_message_bytes> bytes;
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control;
+    iovec place{bytes.data(), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &place;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    ssize_t size = -1;
+    do {
+      size = socket_ ? ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC) : 0;
+    } while (size < 0 && errno == EINTR);
+    answer given;
+    const cmsghdr* const head = size > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+    if (head != nullptr && head->cmsg_type == SCM_RIGHTS) {
+      int file = -1;
+      std::memcpy(&file, CMSG_DATA(head), sizeof file);
+      given.file = detail::unique_fd(file);
+    }
+    if (size > 0) given.packet.assign(bytes.data(), static_cast<std::size_t>(size));
+    if (size > 0) return given;
+    socket_.reset();
+    if (size < 0) break;
+  }
+  throw error(errc::connection_failed, "there is no vault, or its agent is gone");
+}
+
+// ---- a commit -----------------------------------------------------------------------------------
+
+ELASTIC_DECL worker_vault::commit_result worker_vault::commit(
+    const std::vector<named_buffer>& buffers, std::int64_t step, bool has_checksums) {
+  commit_result result;
+  try {
+    std::set<std::string_view> names;
+    for (const named_buffer& each : buffers) {
+      if (names.insert(each.name).second) continue;
+      result.reason = fmt::format("two buffers have the name {}", in_quotes(each.name));
+    }
+    if (step < 0) result.reason = fmt::format("the step is {}; at least 0 is needed", step);
+    if (!result.reason.empty()) {
+      tell(detail::skip_packet(result.reason));
+    } else {
+      result.reason = write(buffers, step, has_checksums);
+    }
+  } catch (const error& failure) {
+    result.reason = failure.what();
+  }
+  result.is_kept = result.reason.empty();
+  return result;
+}
+
+/// Result: why the commit is skipped.
+ELASTIC_DECL std::string worker_vault::write(const std::vector<named_buffer>& buffers,
+                                             std::int64_t step, bool has_checksums) {
+  constexpr std::uint64_t alignment = 64;
+  std::vector<detail::vault_row> rows;
+  for (const named_buffer& each : buffers) {
+    const std::uint64_t place = (detail::end_of_data(rows) + alignment - 1) / alignment * alignment;
+    rows.push_back({each.name, "array", std::string(1, each.type), place, each.bytes.size(),
+                    has_checksums ? "00000000" : ""});
+  }
+  detail::vault_header header;
+  header.data_bytes = detail::end_of_data(rows);
+  header.manifest_bytes = detail::manifest_of(buffers, rows).size();
+  if (header.manifest_bytes > limits::vault_manifest_bytes) {
+    std::string reason = fmt::format("the names of {} buffers are too long", rows.size());
+    tell(detail::skip_packet(reason));
+    return reason;
+  }
+  constexpr std::uint64_t page = 4096;
+  const std::uint64_t needed =
+      limits::vault_header_bytes + header.data_bytes + header.manifest_bytes;
+  detail::json_object begin;
+  begin.add("kind", "begin").add("bytes", (needed + page - 1) / page * page);
+  const answer given = ask(begin.text());
+  const detail::json_fields fields("an answer of the vault", given.packet,
+                                   limits::vault_message_bytes);
+  if (fields.text("kind") != "write" || !given.file) {
+    return fields.has("reason") ? std::string(fields.text("reason")) : "the agent has no slot";
+  }
+  constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+  const auto number = static_cast<int>(fields.number("slot", 0, 1));
+  const std::span<std::byte> memory = map(number, given.file.get());
+  if (memory.size() < needed) return "the agent's slot cannot be mapped";
+  const std::span<std::byte> data = memory.subspan(limits::vault_header_bytes, header.data_bytes);
+  for (std::size_t index = 0; index < rows.size(); ++index) {
+    std::uint32_t check = 0;
+    const std::span<std::byte> target = data.subspan(rows[index].place, rows[index].bytes);
+    detail::for_each_piece(buffers[index].bytes, [&](std::size_t done, auto piece) {
+      std::memcpy(target.data() + done, piece.data(), piece.size());
+      if (has_checksums) check = detail::crc32(detail::text_of(piece), check);
+    });
+    if (has_checksums) rows[index].check = fmt::format("{:08x}", check);
+  }
+  const std::string manifest = detail::manifest_of(buffers, rows);
+  std::memcpy(data.data() + data.size(), manifest.data(), manifest.size());
+  header.id = {fields.number("epoch", 1, any), fields.number("generation", 1, any)};
+  header.step = step;
+  header.rank = static_cast<int>(fields.number("rank", 0, limits::job_ranks - 1));
+  header.world_size = static_cast<int>(fields.number("world_size", 1, limits::job_ranks));
+  header.manifest_check = detail::crc32(manifest);
+  const std::string head = bytes_of(header);
+  std::memcpy(memory.data(), head.data(), head.size());
+  detail::json_object end;
+  tell(end.add("kind", "committed").add("slot", number).text());
+  return {};
+}
+
+/// The memory of a slot; empty: it cannot be mapped.
+ELASTIC_DECL std::span<std::byte> worker_vault::map(int number, int file) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return {};
+  slot& known = slots_[number];
+  if (!known.memory.empty() && known.inode == status.st_ino) return known.memory;
+  if (!known.memory.empty()) ::munmap(known.memory.data(), known.memory.size());
+  known = slot();
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return {};
+  // A forked process must not write into it.
+  ::madvise(memory, bytes, MADV_DONTFORK);
+  known.inode = status.st_ino;
+  known.memory = {static_cast<std::byte*>(memory), bytes};
+  return known.memory;
+}
+
+// ---- a restore ----------------------------------------------------------------------------------
+
+ELASTIC_DECL void worker_vault::call_damaged(const std::string& problem) {
+  detail::json_object packet;
+  packet.add("kind", "damaged").add("reason", problem);
+  try {
+    ask(packet.text());
+  } catch (const error&) {
+    // The agent is gone, and the state with it.
+  }
+  throw error(errc::protocol_violation, "the state in memory is damaged: " + problem);
+}
+
+ELASTIC_DECL std::optional<detail::vault_content> worker_vault::find(std::optional<int> rank) {
+  if (!connect()) return {};
+  detail::json_object packet;
+  packet.add("kind", "find");
+  if (rank) packet.add("rank", *rank);
+  answer given = ask(packet.text());
+  if (!given.file) return {};
+  detail::vault_content found;
+  found.file = std::move(given.file);
+  struct stat status {};
+  std::string head(limits::vault_header_bytes, '\0');
+  const int file = found.file.get();
+  const bool is_there = ::fstat(file, &status) == 0 &&
+                        detail::read_part(file, 0, std::as_writable_bytes(std::span(head)));
+  const auto bytes = static_cast<std::uint64_t>(status.st_size);
+  const auto header = is_there ? detail::parse_vault_header(head, bytes) : std::nullopt;
+  if (!header) call_damaged("the slot has no commit");
+  found.header = *header;
+  std::string manifest(header->manifest_bytes, '\0');
+  detail::read_part(file, limits::vault_header_bytes + header->data_bytes,
+                    std::as_writable_bytes(std::span(manifest)));
+  if (detail::crc32(manifest) != header->manifest_check) {
+    call_damaged("the manifest has another checksum");
+  }
+  auto rows = detail::parse_manifest(manifest, header->data_bytes);
+  if (!rows) call_damaged("the manifest does not list buffers in the data");
+  found.rows = std::move(*rows);
+  return found;
+}
+
+ELASTIC_DECL auto worker_vault::newest() -> std::optional<found_generation> {
+  try {
+    const std::optional<detail::vault_content> found = find({});
+    if (!found) return {};
+    const detail::vault_header& header = found->header;
+    return found_generation{header.id.epoch, header.id.number, header.step, header.world_size};
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) throw;
+    return {};
+  }
+}
+
+ELASTIC_DECL void worker_vault::read_bytes(std::string_view name, std::span<std::byte> out,
+                                           char type, std::optional<int> rank) {
+  const system_time clock;
+  const time_point begun = clock.now();
+  const std::optional<detail::vault_content> found = find(rank);
+  const std::string shown = in_quotes(name);
+  if (!found) {
+    throw error(errc::invalid_argument,
+                fmt::format("the vault has no generation with buffer {}", shown));
+  }
+  const auto row = std::find_if(found->rows.begin(), found->rows.end(),
+                                [&](const detail::vault_row& each) { return each.name == name; });
+  if (row == found->rows.end()) {
+    throw error(errc::invalid_argument, fmt::format("the commit has no buffer {}", shown));
+  }
+  const bool has_type = row->kind != "array" || type == 'B' || row->type == std::string(1, type);
+  if (!has_type || row->bytes != out.size()) {
+    throw error(errc::invalid_argument,
+                fmt::format("buffer {} has {} bytes of type '{}', and {} of type '{}' are wanted",
+                            shown, row->bytes, printable_line(row->type), out.size(), type));
+  }
+  constexpr std::size_t digits = 8;
+  const bool is_summed = row->check.size() == digits + 1 && row->check.starts_with('s');
+  if (!row->check.empty() && !is_summed && row->check.size() != digits) {
+    throw error(errc::not_supported, fmt::format("buffer {} has a checksum of an unknown kind: {}",
+                                                 shown, printable_line(row->check)));
+  }
+  std::uint32_t check = 0;
+  bool is_whole = true;
+  detail::for_each_piece(out, [&](std::size_t done, std::span<std::byte> piece) {
+    const std::uint64_t place = limits::vault_header_bytes + row->place + done;
+    is_whole = is_whole && detail::read_part(found->file.get(), place, piece);
+    const std::string_view content = detail::text_of(piece);
+    if (is_summed) {
+      check = detail::crc32(detail::sums_of(content), check);
+    } else if (!row->check.empty()) {
+      check = detail::crc32(content, check);
+    }
+  });
+  const std::string made = fmt::format("{}{:08x}", is_summed ? "s" : "", check);
+  if (!is_whole || (!row->check.empty() && made != row->check)) {
+    call_damaged(fmt::format("buffer {} has another checksum", shown));
+  }
+  detail::json_object packet;
+  const std::chrono::duration<double> seconds = clock.now() - begun;
+  tell(packet.add("kind", "restored").add("seconds", seconds.count()).text());
 }
 
 }  // namespace elastic
@@ -51385,7 +52089,7 @@ class pmi_node {
   ELASTIC_DECL bool take_bytes(worker& client);
   ELASTIC_DECL bool send(worker& client);
   ELASTIC_DECL void hang_up(worker& client, const std::string& why);
-  ELASTIC_DECL void note_barrier();
+  ELASTIC_DECL void advance_barrier();
   ELASTIC_DECL void refuse_barrier(const std::string& why);
   ELASTIC_DECL task<void> keep_barriers();
   ELASTIC_DECL task<void> pass_barrier();
@@ -51427,7 +52131,6 @@ class wire_part final : public agent_part {
   ELASTIC_DECL task<wire_place> place_of_workers(rendezvous_round round, assigned_ranks ranks);
   ELASTIC_DECL void choose_ports(wire_place& mine);
   ELASTIC_DECL task<std::vector<wire_place>> learn_places(rendezvous_round round, wire_place mine);
-  ELASTIC_DECL task<void> warn_of_silence(int nodes);
   ELASTIC_DECL task<void> await_readers(rendezvous_round round);
   ELASTIC_DECL task<void> notice_other_mpi();
   ELASTIC_DECL bool has_other_mpi() const;
@@ -52516,7 +53219,7 @@ ELASTIC_DECL void epoch_record::log_replacement(const std::vector<int>& replaced
             replaced.size() == 1 ? "has" : "have each", seconds);
 }
 
-ELASTIC_DECL void epoch_record::note_step(std::int64_t step) {
+ELASTIC_DECL void epoch_record::record_step(std::int64_t step) {
   const bool is_first = !step_;
   if (step > step_.value_or(-1)) {
     step_ = step;
@@ -53449,7 +54152,7 @@ class agent_run::own_part final : public agent_part {
  public:
   explicit own_part(agent_run& run) : run_(run) {}
   void progressed(const worker_progress& made) override {
-    if (made.is_new) run_.epochs_.note_step(made.step);
+    if (made.is_new) run_.epochs_.record_step(made.step);
   }
 
  private:
@@ -53604,7 +54307,7 @@ ELASTIC_DECL task<run_result> agent_run::run_attempts() {
       case action::give_up:
         log_change(*view.after_round);
         co_await stop_usually();
-        note_cause();
+        record_cause();
         if (!stop_.is_requested()) co_return finish_given_up(*view.after_round);
         break;
       case action::leave_job: co_return co_await leave_job();
@@ -53704,7 +54407,7 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   started_.set();
   co_await end_survivors();
   if (stop_.is_requested()) co_return;
-  if (fenced_.is_set()) co_return co_await note_change();
+  if (fenced_.is_set()) co_return co_await await_change();
   const rendezvous_round round = attempt_->round;
   const time_point starting = time_.now();
   journal_.record(job_event::type::workers_starting);
@@ -53769,12 +54472,12 @@ ELASTIC_DECL task<bool> agent_run::start_before_fence(rendezvous_round round,
                            ? group_.rejoin(round, ranks, run_id_, restarts_)
                            : group_.start(round, ranks, run_id_, restarts_);
   agent_telemetry::timed_step timer(telemetry_, "LocalElasticAgent._start_workers");
-  co_await race(note_end(std::move(working), all_run), fenced_.wait());
+  co_await race(mark_end(std::move(working), all_run), fenced_.wait());
   if (!all_run) timer.fail();
   co_return all_run;
 }
 
-ELASTIC_DECL task<void> agent_run::note_end(task<void> work, bool& has_ended) {
+ELASTIC_DECL task<void> agent_run::mark_end(task<void> work, bool& has_ended) {
   co_await std::move(work);
   has_ended = true;
 }
@@ -53821,7 +54524,7 @@ ELASTIC_DECL task<std::optional<assigned_ranks>> agent_run::join_round() {
       co_return std::nullopt;
     }
     std::optional<assigned_ranks> ranks;
-    co_await race(keep_result(agree_in_round(), ranks), note_change());
+    co_await race(keep_result(agree_in_round(), ranks), await_change());
     if (ranks) co_return ranks;
     if (ledger_.is_used_up(time_.now())) co_return std::nullopt;
     log_.warning("joining another round: {}", attempt_->change->reason);
@@ -53901,7 +54604,7 @@ ELASTIC_DECL task<void> agent_run::end_epoch() {
     task<std::string> leaving = group_.leave_epoch(ends_all(change), change.grace);
     co_await stop_.run_until_requested(keep_result(std::move(leaving), obstacle));
     if (stop_.is_requested() || (obstacle && obstacle->empty())) co_return;
-    epochs_.note_obstacle(obstacle.value_or("a node stops its workers"));
+    epochs_.set_obstacle(obstacle.value_or("a node stops its workers"));
   }
   co_await stop_usually();
 }
@@ -53970,7 +54673,7 @@ ELASTIC_DECL task<void> agent_run::report_missing() {
 
 /// Returns once the round must end. Healthy workers continue for as long as the parts ask.
 ELASTIC_DECL task<void> agent_run::until_round_ends() {
-  co_await note_change();
+  co_await await_change();
   // Workers that stay need no standbys.
   if (kept_workers().obstacle().empty()) co_return;
   co_await wait_for_parts(parts_->stop_delay(*attempt_->change));
@@ -53994,17 +54697,17 @@ ELASTIC_DECL task<void> agent_run::run_beside_workers() {
 
 ELASTIC_DECL void agent_run::take_change(rendezvous_change change) {
   epochs_.end();
-  epochs_.note_change(change);
+  epochs_.set_change(change);
   ledger_.reached(group_.reports().furthest_step);
   ledger_.count(change.restarts, time_.now());
-  note_missing_steps();
+  log_missing_steps();
   journal_.record_round_end(change, ledger_.failures(), epochs_.stepped());
   if (change.is_pause) pause_.note(change.reason);
   attempt_->change = std::move(change);
 }
 
 /// Logs once that this node cannot tell whether the job makes progress.
-ELASTIC_DECL void agent_run::note_missing_steps() {
+ELASTIC_DECL void agent_run::log_missing_steps() {
   if (!ledger_.lacks_steps() || std::exchange(are_missing_steps_noted_, true)) return;
   log_.warning(
       "{} {}: no worker of this node has reported a step, so this node cannot tell whether the "
@@ -54047,7 +54750,7 @@ ELASTIC_DECL task<void> agent_run::wait_at_exit_barrier() {
   try {
     task<void> barrier = rendezvous_->exit_barrier();
     task<void> waiting = keep_bool(with_deadline(time_, deadline, std::move(barrier)), has_passed);
-    co_await race(std::move(waiting), note_change(), stop_.requested(),
+    co_await race(std::move(waiting), await_change(), stop_.requested(),
                   endless(parts_->beside_exit_barrier()));
   } catch (const error& failure) {
     if (failure.code() == errc::rendezvous_closed) throw;
@@ -54098,7 +54801,7 @@ ELASTIC_DECL std::string agent_run::first_failure() const {
 }
 
 /// Notes what was left by the worker whose failure ended the attempt.
-ELASTIC_DECL void agent_run::note_cause() {
+ELASTIC_DECL void agent_run::record_cause() {
   const rendezvous_change* const change = round_end();
   if (!change || !change->on_other_node) journal_.record_cause();
 }
@@ -54130,7 +54833,7 @@ ELASTIC_DECL task<void> agent_run::restart(duration delay) {
   if (attempt_->change->saves_first) co_await stop_.run_until_requested(save_before_pause());
   co_await end_epoch();
   orders_.clear();
-  note_cause();
+  record_cause();
   if (delay > duration::zero() && !stop_.is_requested()) {
     co_await race(time_.sleep_until(deadline_after(time_.now(), delay)), stop_.requested(),
                   endless(parts_->prepare_attempt()));
@@ -56694,7 +57397,7 @@ ELASTIC_DECL bool pidfd_child::signal(int number) noexcept {
     kill_all();
     return true;
   }
-  if (number != SIGCONT) note_outsiders();
+  if (number != SIGCONT) find_outsiders();
   signal_group(number);
   return true;
 }
@@ -56702,7 +57405,7 @@ ELASTIC_DECL bool pidfd_child::signal(int number) noexcept {
 ELASTIC_DECL bool pidfd_child::signal_process(int number) noexcept {
   look();
   if (status_) return false;
-  note_outsiders();
+  find_outsiders();
   const int pidfd = descriptor_.native_handle();
   if (calls_.pidfd_send_signal(pidfd, number, 0) == 0 || errno == ESRCH) return true;
   // A filter refused the call.
@@ -56712,7 +57415,7 @@ ELASTIC_DECL bool pidfd_child::signal_process(int number) noexcept {
 ELASTIC_DECL void pidfd_child::signal_others(int number) noexcept {
   look();
   if (status_) return;
-  note_outsiders();
+  find_outsiders();
   signal_session_but_leader(pid_, descriptor_.native_handle(), number, calls_);
 }
 
@@ -56846,7 +57549,7 @@ ELASTIC_DECL bool pidfd_child::is_childless() const noexcept {
          ::pread(children_.get(), &byte, 1, 0) == 0;
 }
 
-ELASTIC_DECL bool pidfd_child::note_outsiders() noexcept try {
+ELASTIC_DECL bool pidfd_child::find_outsiders() noexcept try {
   if (is_childless()) return false;
   std::vector<pinned> tree;
   for (pid_t next : read_children(pid_)) consider(next, pid_, tree);
@@ -56888,7 +57591,7 @@ ELASTIC_DECL task<void> pidfd_child::linger() {
 
 ELASTIC_DECL void pidfd_child::kill_all() noexcept {
   was_killed_ = true;
-  if (!note_outsiders()) return signal_group(SIGKILL);
+  if (!find_outsiders()) return signal_group(SIGKILL);
   calls_.pidfd_send_signal(descriptor_.native_handle(), SIGKILL, 0);
   kill_members(true);
 }
@@ -56936,7 +57639,7 @@ ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> fou
     }
   }
   if (!was_killed_) {
-    for (const pinned& held : found.others) note_killed(held.pid);
+    for (const pinned& held : found.others) add_killed(held.pid);
   }
   // Nothing that is forked meanwhile escapes a signal to the group.
   if (!found.has_helper()) signal_group(SIGKILL);
@@ -56947,7 +57650,7 @@ ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> fou
   return {};
 }
 
-ELASTIC_DECL void pidfd_child::note_killed(pid_t pid) {
+ELASTIC_DECL void pidfd_child::add_killed(pid_t pid) {
   const bool is_noted = std::any_of(killed_.begin(), killed_.end(),
                                     [&](const child::leftover& one) { return one.pid == pid; });
   if (is_noted || pid == pid_ || killed_.size() > limits::named_leftovers) return;
@@ -57355,15 +58058,15 @@ ELASTIC_DECL task<rendezvous_change> solo_rendezvous::wait_for_change() {
 ELASTIC_DECL void solo_rendezvous::pause(std::string why, bool saves_first) {
   pause_ = std::move(why);
   saves_first_ = saves_first;
-  note_pause();
+  signal_pause();
 }
 
 ELASTIC_DECL void solo_rendezvous::resume() {
   pause_.reset();
-  note_pause();
+  signal_pause();
 }
 
-ELASTIC_DECL void solo_rendezvous::note_pause() {
+ELASTIC_DECL void solo_rendezvous::signal_pause() {
   if (!pause_changes_) return;
   pause_changes_->set();
   pause_changes_->reset();
@@ -60631,7 +61334,7 @@ ELASTIC_DECL task<std::vector<worker_signs>> notice_watch::look() {
   unread_.clear();
   task<worker_look> reading = read_(std::move(asked), began_);
   worker_look found = co_await std::move(reading);
-  for (const auto& [rank, text] : found.errors) note_failure(rank, text);
+  for (const auto& [rank, text] : found.errors) keep_failure(rank, text);
   for (worker_signs& each : found.signs) {
     if (!each.ended && recorded_.contains(each.local_rank)) {
       each.failure = recorded_[each.local_rank];
@@ -60641,7 +61344,7 @@ ELASTIC_DECL task<std::vector<worker_signs>> notice_watch::look() {
   co_return std::move(found.signs);
 }
 
-ELASTIC_DECL void notice_watch::note_failure(int local_rank, const std::string& text) {
+ELASTIC_DECL void notice_watch::keep_failure(int local_rank, const std::string& text) {
   if (!text.empty()) recorded_[local_rank] = {text, agent_.time->now()};
 }
 
@@ -60865,7 +61568,7 @@ struct group_member {
 struct rank_group {
   /// The name to show: its description or, without one, PyTorch's name, such as "0".
   std::string label;
-  /// Whether `members` is complete.
+  /// Whether `members` is complete: who they are is known, and there is evidence of each.
   bool is_complete = false;
   std::vector<group_member> members = {};
   std::size_t waiting = 0;
@@ -60889,7 +61592,9 @@ class wait_graph {
  public:
   /// @param least_wait  a rank that entered an operation more recently does not count as waiting in
   ///     it
-  ELASTIC_DECL wait_graph(const std::vector<rank_evidence>& evidence, duration least_wait);
+  /// @param lacks_ranks  the job has ranks of which there is no evidence
+  ELASTIC_DECL wait_graph(const std::vector<rank_evidence>& evidence, duration least_wait,
+                          bool lacks_ranks);
 
   const std::vector<rank_group>& groups() const { return groups_; }
 
@@ -60927,7 +61632,8 @@ class wait_graph {
   ELASTIC_DECL void add_positions(const std::vector<rank_evidence>& evidence, duration least_wait);
   ELASTIC_DECL void add_absent(rank_group& group, const std::vector<std::size_t>& members,
                                const std::vector<rank_evidence>& evidence);
-  ELASTIC_DECL void complete(rank_group& group, const std::vector<rank_evidence>& evidence);
+  ELASTIC_DECL void complete(rank_group& group, const std::vector<rank_evidence>& evidence,
+                             bool lacks_ranks);
   ELASTIC_DECL void relate(const rank_group& group);
   ELASTIC_DECL std::optional<std::size_t> held_up_by(std::size_t rank) const;
 
@@ -61032,7 +61738,7 @@ using rank_indices = std::vector<std::size_t>;
 class stall_judge {
  public:
   stall_judge(const std::vector<rank_evidence>& evidence, const stall_judge_options& options)
-      : evidence_(evidence), graph_(evidence, options.least_wait) {}
+      : evidence_(evidence), graph_(evidence, options.least_wait, options.lacks_ranks) {}
 
   stall_verdict judge() const {
     for (const auto rule :
@@ -61577,7 +62283,7 @@ ELASTIC_DECL void diagnosis_part::ended(const attempt_worker& worker) {
 
 ELASTIC_DECL task<std::string> diagnosis_part::answer(round_inspection::request asked) {
   if (asked.what == question::ended) {
-    note_ends(asked.reason);
+    take_ends(asked.reason);
     co_return std::string();
   }
   node_answer answer;
@@ -61587,7 +62293,7 @@ ELASTIC_DECL task<std::string> diagnosis_part::answer(round_inspection::request 
   look seen;
   switch (asked.what) {
     case question::digests:
-      note_stall_elsewhere();
+      record_stall_elsewhere();
       seen = co_await inspect_twice(deadline);
       break;
     case question::last_words:
@@ -61700,9 +62406,10 @@ ELASTIC_DECL auto diagnosis_part::judge(question asked) -> task<finding> {
   if (terms_.stall_after) options.least_wait = std::min(options.least_wait, *terms_.stall_after);
   const std::vector<rank_evidence> evidence = evidence_in(answers);
   finding found;
+  found.silent = std::count(answers.begin(), answers.end(), std::nullopt);
+  options.lacks_ranks = found.silent > 0;
   found.verdict = judge_stall(evidence, options);
   found.remedy = remedy_for(found.verdict, evidence);
-  found.silent = std::count(answers.begin(), answers.end(), std::nullopt);
   if (found.verdict.cause == stall_verdict::kind::unknown && found.silent > 0) {
     found.verdict.sentence +=
         fmt::format("; {} of {} nodes did not answer", found.silent, answers.size());
@@ -61723,7 +62430,7 @@ ELASTIC_DECL void diagnosis_part::progressed(const worker_progress& made) {
 
 /// The node of group rank 0 asks only during a stall, and records it. This one records how long its
 /// own workers have made no step, if they report steps, since nothing else shows here when it ends.
-ELASTIC_DECL void diagnosis_part::note_stall_elsewhere() {
+ELASTIC_DECL void diagnosis_part::record_stall_elsewhere() {
   const bool is_known = watch_ || step_ < 0 || is_stalled_elsewhere_ || !context_.journal;
   if (is_known) return;
   is_stalled_elsewhere_ = true;
@@ -61829,7 +62536,7 @@ ELASTIC_DECL task<bool> diagnosis_part::tell_ends() {
 }
 
 /// Takes what `tell_ends` of another node has told.
-ELASTIC_DECL void diagnosis_part::note_ends(std::string_view told) {
+ELASTIC_DECL void diagnosis_part::take_ends(std::string_view told) {
   int seconds = 0;
   const auto [end, failure] = std::from_chars(told.data(), told.data() + told.size(), seconds);
   told.remove_prefix(static_cast<std::size_t>(end - told.data()));
@@ -62064,7 +62771,7 @@ ELASTIC_DECL std::optional<run_result::worker_starts> standby_part::starts() con
 ELASTIC_DECL void standby_part::progressed(const worker_progress& made) {
   const bool is_new = stepped_.insert(made.local_rank).second;
   const auto workers = static_cast<std::size_t>(context_.local_world_size);
-  if (is_new && stepped_.size() == workers) standbys_->note_steps();
+  if (is_new && stepped_.size() == workers) standbys_->mark_stepped();
 }
 
 ELASTIC_DECL void standby_part::record(const standby_set::counts& pool) {
@@ -62663,7 +63370,7 @@ inline std::vector<option_row> make_option_rows() {
        .scope = option_scope::world,
        .help = "How much memory of this node keeps what the workers commit (elasticrun.vault), so "
                "that it survives them: a size such as 64G, or a percentage such as 40% of the "
-               "memory that this process can have. For jobs of one node.",
+               "memory that this process can have. All nodes need it, or none.",
        .type = vault_limit_type(),
        .default_text = "none",
        .is_own = true},
@@ -63652,13 +64359,21 @@ inline void check_wire(const given_options& options, const option_target& target
   }
 }
 
-/// No other node would know what this one has.
+/// The nodes of a job tell each other what their vaults have, in a store of each round.
 inline void check_vault(const given_options& options, const option_target& target) {
-  const int nodes = target.config.job.rendezvous.max_nodes;
-  if (!target.config.vault.is_set() || nodes == 1) return;
-  const option_value limit = *options.find("--vault-limit");
-  refuse_options(fmt::format("{} is for jobs of one node, and this one may have {}", limit.source,
-                             nodes));
+  const rendezvous_parameters& rendezvous = target.config.job.rendezvous;
+  if (!target.config.vault.is_set() || rendezvous.max_nodes == 1) return;
+  const auto refuse = [&](const std::string& other, const char* why) {
+    const option_value limit = *options.find("--vault-limit");
+    refuse_options(fmt::format("{} and {} exclude each other in jobs of several nodes: {}",
+                               limit.source, other, why));
+  };
+  if (rendezvous.backend == "static") {
+    refuse("--rdzv-backend static", "its nodes have one store for all rounds; use c10d");
+  }
+  const auto dialect = rendezvous.conf.find("dialect");
+  if (dialect == rendezvous.conf.end() || dialect->second == "auto") return;
+  refuse("--rdzv-conf dialect=" + dialect->second, "a node of torchrun has no vault");
 }
 
 inline void check_stall_policy(const program_config& config) {
@@ -65196,7 +65911,7 @@ ELASTIC_DECL task<http_response> etcd_client::ask(http_request request) & {
     for (std::size_t i = 0; i < options_.members.size(); ++i) {
       std::optional<http_response> answer = co_await try_member(current_, request, tried);
       if (answer) {
-        note_answer();
+        mark_reached();
         co_return std::move(*answer);
       }
       current_ = (current_ + 1) % options_.members.size();
@@ -65206,7 +65921,7 @@ ELASTIC_DECL task<http_response> etcd_client::ask(http_request request) & {
       is_lost_ = true;
       throw error(errc::connection_failed, fmt::format("etcd cannot be reached: {}", tried));
     }
-    note_absence(tried, limit - now);
+    log_absence(tried, limit - now);
     const time_point next_try = std::min(now + pause, limit);
     co_await time().sleep_until(next_try);
     pause = std::min<duration>(2 * pause, last_pause);
@@ -65273,7 +65988,7 @@ ELASTIC_DECL std::string etcd_client::shown(const http_response& response) {
   return fmt::format("HTTP status {}, '{}'", response.status, text);
 }
 
-ELASTIC_DECL void etcd_client::note_absence(const std::string& tried, duration remaining) {
+ELASTIC_DECL void etcd_client::log_absence(const std::string& tried, duration remaining) {
   if (!is_told_away_) {
     options_.log.warning("etcd cannot be reached: {}; it is tried for {} s more", tried,
                          std::chrono::ceil<std::chrono::seconds>(remaining).count());
@@ -65282,7 +65997,7 @@ ELASTIC_DECL void etcd_client::note_absence(const std::string& tried, duration r
   options_.log.debug("etcd cannot be reached, trying again: {}", tried);
 }
 
-ELASTIC_DECL void etcd_client::note_answer() {
+ELASTIC_DECL void etcd_client::mark_reached() {
   if (is_told_away_) options_.log.info("the etcd at {} answers", name_of(current_));
   is_told_away_ = false;
   was_reached_ = true;
@@ -66270,7 +66985,7 @@ inline void leave_redundancy_list(round_state& state, const node_id& node,
 }
 
 /// The departure of the last participant of a complete round begins the next round.
-inline void note_departure(round_state& state, const rendezvous_settings& settings) {
+inline void apply_departure(round_state& state, const rendezvous_settings& settings) {
   if (state.complete && state.participants.empty()) {
     state.complete = false;
     state.scale_up_at.reset();
@@ -66298,13 +67013,13 @@ ELASTIC_DECL void apply(round_state& state, round_action action, const node_id& 
       break;
     case round_action::leave_round:
       state.participants.erase(node);
-      note_departure(state, settings);
+      apply_departure(state, settings);
       break;
     case round_action::leave_to_rejoin:
       ELASTIC_ASSERT(state.complete && contains(state, node));
       state.participants.erase(node);
       state.wait_list.insert(node);
-      note_departure(state, settings);
+      apply_departure(state, settings);
       break;
     case round_action::complete_round:
       stand_by(state, settings);
@@ -66878,15 +67593,15 @@ ELASTIC_DECL task<void> legacy_round::join(view current) {
   me_.call_end.reset();
   if (!waits_call) co_return;
   me_.call_end = time_->now() + settings_.last_call_timeout;
-  note_refresh();
+  schedule_refresh();
 }
 
 ELASTIC_DECL task<void> legacy_round::refresh_call(view current) {
   const bool was_refreshed = co_await put(current, legacy_ttl::passing);
-  if (was_refreshed) note_refresh();
+  if (was_refreshed) schedule_refresh();
 }
 
-ELASTIC_DECL void legacy_round::note_refresh() {
+ELASTIC_DECL void legacy_round::schedule_refresh() {
   me_.next_refresh = time_->now() + duration(legacy_ttl::passing) / 2;
 }
 
@@ -67110,7 +67825,7 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::next_round() {
 }
 
 ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::wait_for_change() {
-  if (!change_) co_await race(note_change(), give_up_in_time());
+  if (!change_) co_await race(await_change(), give_up_in_time());
   co_return *change_;
 }
 
@@ -67138,7 +67853,7 @@ ELASTIC_DECL task<void> legacy_rendezvous::come_back() {
 
 ELASTIC_DECL task<void> legacy_rendezvous::look_once() { co_await shared_.look(); }
 
-ELASTIC_DECL task<void> legacy_rendezvous::note_change() {
+ELASTIC_DECL task<void> legacy_rendezvous::await_change() {
   while (!change_) {
     view current = co_await shared_.look();
     if (is_closed(current)) {
@@ -67159,11 +67874,11 @@ ELASTIC_DECL task<void> legacy_rendezvous::note_change() {
 }
 
 ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::report_failure(std::string reason) {
-  co_await race(note_failure(std::move(reason)), give_up_in_time());
+  co_await race(publish_failure(std::move(reason)), give_up_in_time());
   co_return *change_;
 }
 
-ELASTIC_DECL task<void> legacy_rendezvous::note_failure(std::string reason) {
+ELASTIC_DECL task<void> legacy_rendezvous::publish_failure(std::string reason) {
   const view current = co_await shared_.look();
   if (is_closed(current)) throw closed_error(run_id(), current.state->ending);
   if (!change_) change_ = change_of(current);
@@ -67767,7 +68482,7 @@ ELASTIC_DECL void rendezvous_link::begin_absence(time_point now) {
   if (has_server_resigned_) {
     // Its successor ends the round, and knows nothing of connections that have ended.
     end_ = fencing::of_silence(settings_.silence());
-    return note_lost("the node that led the job no longer leads it");
+    return mark_lost("the node that led the job no longer leads it");
   }
   const duration grace = settings_.reconnect_grace;
   end_ = connector_->reaches_own_process() ? fencing::of_step_down(grace) : fencing::of_end(grace);
@@ -67784,7 +68499,7 @@ ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<ch
     if (channel) co_return channel;
     const time_point now = time_->now();
     if (lost_at_ && now >= *lost_at_) {
-      note_lost(fmt::format("the connection to the rendezvous at {} was lost",
+      mark_lost(fmt::format("the connection to the rendezvous at {} was lost",
                             connector_->connected_to()));
       lost_at_.reset();
     }
@@ -67956,7 +68671,7 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   both_ended_at_.reset();
   const bool is_other_server = greeting_.highest_term != 0 && reply.term > greeting_.highest_term;
   greeting_.highest_term = std::max(greeting_.highest_term, reply.term);
-  if (!reply.resumed || is_other_server) note_end_of_round(reply.resumed, is_other_server);
+  if (!reply.resumed || is_other_server) infer_end_of_round(reply.resumed, is_other_server);
   has_server_resigned_ = false;
   // Must precede a request to join, which could begin the round.
   send_hold(channel);
@@ -67965,13 +68680,13 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   notify();
 }
 
-ELASTIC_DECL void rendezvous_link::note_end_of_round(bool is_known, bool is_other_server) {
+ELASTIC_DECL void rendezvous_link::infer_end_of_round(bool is_known, bool is_other_server) {
   if (greeting_.former) greeting_.former->until_end = false;
   // A new server also says that it knows this node if only its first welcome was lost. But the
   // successor of a server that resigned, if greeted only once, waits for the nodes of the round.
   const bool is_waited_for = is_known && has_server_resigned_;
   if (known_.placed && !is_waited_for) is_given_up_ = true;
-  note_lost(is_other_server ? "the server of the rendezvous was restarted"
+  mark_lost(is_other_server ? "the server of the rendezvous was restarted"
                             : "this node was given up by the others");
 }
 
@@ -67994,7 +68709,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
     const bool is_lost = time_->now() >= known_alive_at_ + patience;
     if (is_lost) {
       if (greeting_.former) greeting_.former->until_end = false;
-      note_lost(fmt::format("{} does not answer", server_));
+      mark_lost(fmt::format("{} does not answer", server_));
     }
     const bool has_workers = known_.placed && !known_.all_finished;
     const time_point limit = is_lost && has_workers ? fence() : known_alive_at_ + patience;
@@ -68151,7 +68866,7 @@ ELASTIC_DECL task<void> rendezvous_link::wait_for_fence() {
   }
 }
 
-ELASTIC_DECL void rendezvous_link::note_lost(std::string why) {
+ELASTIC_DECL void rendezvous_link::mark_lost(std::string why) {
   if (!known_.placed || known_.change || known_.all_finished) return;
   const int restarts = known_.placed->restarts;
   known_.change = rendezvous_change{rendezvous_change::cause::node_lost, std::move(why), restarts};
@@ -68264,7 +68979,7 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
   try {
     auto host = std::make_unique<rendezvous_host>(executor, std::move(point), server.port,
                                                   parameters, protocol, std::move(service));
-    note_open_port(parameters, server.host, server.port, reached);
+    log_open_port(parameters, server.host, server.port, reached);
     co_return host;
   } catch (const error& failure) {
     if (failure.code() != errc::address_in_use || decided) throw;
@@ -68353,8 +69068,8 @@ ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor exec
   return new_shared<tcp_store>(std::move(executor), std::move(options));
 }
 
-ELASTIC_DECL void note_open_port(const rendezvous_parameters& parameters, const std::string& host,
-                                 std::uint16_t port, std::string_view reached) {
+ELASTIC_DECL void log_open_port(const rendezvous_parameters& parameters, const std::string& host,
+                                std::uint16_t port, std::string_view reached) {
   if (is_loopback(host) || parameters.secret) return;
   parameters.log.info(
       "port {} is open to anyone who can reach {}: with {}, only those who hold the job's secret "
@@ -68488,7 +69203,7 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::next_round() {
   co_await workers_.stop();
   if (!link_) co_await begin();
   throw_if_over();
-  link_->note_no_workers();
+  link_->set_no_workers();
   co_await join();
   co_return co_await placed_round();
 }
@@ -68645,7 +69360,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::host_abandoned_endpoint() {
   }
   if (!*may_host_ || link_->was_connected()) co_return;
   const bool hosts_it = co_await host_endpoint();
-  if (hosts_it) link_->note_own_server();
+  if (hosts_it) link_->set_own_server();
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::news() {
@@ -69398,7 +70113,7 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::another_round() {
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
-  if (!change_) co_await race(note_change(), give_up_in_time());
+  if (!change_) co_await race(await_change(), give_up_in_time());
   co_return *change_;
 }
 
@@ -69426,7 +70141,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::come_back() {
 
 ELASTIC_DECL task<void> dynamic_rendezvous::look_once() { co_await shared_->look(); }
 
-ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
+ELASTIC_DECL task<void> dynamic_rendezvous::await_change() {
   while (!change_) {
     view current = co_await shared_->look();
     if (current.state.closed) {
@@ -69449,11 +70164,11 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::string reason) {
-  co_await race(note_failure(std::move(reason)), give_up_in_time());
+  co_await race(publish_failure(std::move(reason)), give_up_in_time());
   co_return *change_;
 }
 
-ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string reason) {
+ELASTIC_DECL task<void> dynamic_rendezvous::publish_failure(std::string reason) {
   const view current = co_await shared_->look();
   if (current.state.closed) co_await throw_closed();
   if (!change_) {
@@ -69767,7 +70482,7 @@ dynamic_rendezvous::earlier_master(std::int64_t before) {
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::agree_or_change(task<void> agreeing) {
-  co_await race(std::move(agreeing), note_change());
+  co_await race(std::move(agreeing), await_change());
 }
 
 ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explained_change_of(
@@ -70631,7 +71346,7 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection link, time_poi
   gone.contact.end_link(now);
   wake_at(gone.contact.lost_at(settings_));
   wake_for_fence(now);
-  note_absence(node, gone, now);
+  mark_absent(node, gone, now);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::wake_for_fence(time_point now) {
@@ -70705,7 +71420,7 @@ ELASTIC_DECL auto rendezvous_coordinator::connect(connection link,
   nodes_[link] = request.node;
   node.contact.begin(link, now);
   node.ends = ends_[link];
-  note_arrival(request.node, node);
+  mark_present(request.node, node);
   node.hosts = request.hosts;
   node.former = request.former;
   node.has_reports = request.has_reports;
@@ -70748,14 +71463,14 @@ ELASTIC_DECL std::string rendezvous_coordinator::no_room() const {
       run_id_, most_connected(), settings_.max_nodes, limits::rendezvous_spare_nodes);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_arrival(const node_id& node, member& entry) {
+ELASTIC_DECL void rendezvous_coordinator::mark_present(const node_id& node, member& entry) {
   gone_.remove(entry.gone);
   idle_.remove(entry.idle);
   if (!entry.has_asked) entry.idle = idle_.add(node);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_absence(const node_id& node, member& entry,
-                                                       time_point now) {
+ELASTIC_DECL void rendezvous_coordinator::mark_absent(const node_id& node, member& entry,
+                                                      time_point now) {
   idle_.remove(entry.idle);
   const bool has_place = state_.participants.count(node) != 0 || state_.wait_list.count(node) != 0;
   entry.gone = gone_.add(node, has_place);
@@ -70856,7 +71571,7 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
   wake_at(former_.over_at());
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_account(const member& node, std::int64_t after) {
+ELASTIC_DECL void rendezvous_coordinator::apply_account(const member& node, std::int64_t after) {
   begin_at(after + 1);
   if (has_made_round_) return;
   if (node.hosts) former_.host_joined();
@@ -70896,7 +71611,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   entry.own_addresses = request.addresses;
   joining_.insert(node);
   wake_at(*entry.join_deadline);
-  note_account(entry, request.after);
+  apply_account(entry, request.after);
   // The nodes of the round learned of the pause when the round ended.
   if (is_paused() && state_.participants.count(node) == 0) {
     answer(node, rendezvous_messages::on_hold{"the job pauses"});
@@ -71065,7 +71780,7 @@ ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entr
     const round_decision decision =
         decide_join(state_, node, settings_, round_rules::direct, now, *entry.join_deadline);
     switch (decision.action) {
-      case round_action::wait: return note_standby(node, entry);
+      case round_action::wait: return mark_standby(node, entry);
       case round_action::placed: end_joining(node, entry); return answer_placed(node, entry, now);
       case round_action::refuse_closed:
         end_joining(node, entry);
@@ -71089,7 +71804,7 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(round_action action, std::st
   const std::int64_t round = state_.round;
   const bool was_complete = state_.complete;
   apply(state_, action, node, settings_, now);
-  roster_.note_change();
+  roster_.mark_changed();
   log_.debug("rendezvous of job '{}', round {}: node {} {}: {}", run_id_, round, node.text(),
              verb_of(action), reason);
   const bool matters_to_others = frees_others(state_, action, settings_);
@@ -71097,7 +71812,7 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(round_action action, std::st
     settle_all_ = true;
   }
   if (round != state_.round) begin_round();
-  if (!was_complete && state_.complete) note_completion();
+  if (!was_complete && state_.complete) record_round();
   if (state_.deadline) wake_at(*state_.deadline);
   if (state_.scale_up_at) wake_at(*state_.scale_up_at);
 }
@@ -71209,7 +71924,7 @@ ELASTIC_DECL bool rendezvous_coordinator::set_excluded(member& entry, bool is_ex
   return was_excluded;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_standby(const node_id& node, member& entry) {
+ELASTIC_DECL void rendezvous_coordinator::mark_standby(const node_id& node, member& entry) {
   const bool stands_by = state_.redundancy_list.count(node) != 0;
   const bool knew_it = std::exchange(entry.knows_standby, stands_by);
   if (!stands_by || knew_it) return;
@@ -71279,7 +71994,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   gone_.remove(entry.gone);
   end_pause(node, now);
   const bool has_finished = entry.has_finished;
-  if (how != "left") note_lost(node, entry);
+  if (how != "left") mark_lost(node, entry);
   const bool ran = state_.complete && state_.participants.count(node) != 0;
   if (entry.was_in_newest && how == "left") own_fence_.node_left();
   if (ran && has_finished) --finished_;
@@ -71391,13 +72106,13 @@ ELASTIC_DECL std::string rendezvous_coordinator::some_participants() const {
   return fmt::format("{} and {} more", names, state_.participants.size() - most);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_completion() {
+ELASTIC_DECL void rendezvous_coordinator::record_round() {
   has_made_round_ = true;
   ++content_version_;
   newest_ = describe_round();
   own_fence_.begin_round(newest_.members.size(), newest_.leader_node != 0);
   if (newest_.world_size == settings_.max_nodes) roster_.forget_lost();
-  note_members_of_round();
+  mark_members();
   if (state_.redundancy_list.empty()) return;
   log_.info("rendezvous of job '{}', round {}: {} in it, {} on standby", run_id_, state_.round,
             quantity(newest_.world_size, "node"), state_.redundancy_list.size());
@@ -71418,7 +72133,7 @@ ELASTIC_DECL newest_round rendezvous_coordinator::describe_round() const {
   return described;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_members_of_round() {
+ELASTIC_DECL void rendezvous_coordinator::mark_members() {
   if (known_names_.size() > limits::nodes) known_names_.clear();
   for (auto& [node, entry] : counted(members_)) {
     entry.was_in_newest = state_.participants.count(node) != 0;
@@ -71468,12 +72183,12 @@ ELASTIC_DECL void rendezvous_coordinator::ask_for_reports(member& entry) {
 }
 
 ELASTIC_DECL void rendezvous_coordinator::list(const node_id& node, member& entry) {
-  roster_.note_change();
+  roster_.mark_changed();
   if (entry.key == 0) entry.key = roster_.enter(node.host);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_lost(const node_id& node, const member& entry) {
-  roster_.note_change();
+ELASTIC_DECL void rendezvous_coordinator::mark_lost(const node_id& node, const member& entry) {
+  roster_.mark_changed();
   if (entry.key == 0) return;
   roster_.lose({entry.key, node.host, node.text(), node_presence::lost, -1});
 }
@@ -71847,7 +72562,7 @@ ELASTIC_DECL time_point rendezvous_service::next_listing() const {
   return next;
 }
 
-ELASTIC_DECL void rendezvous_service::note_wait(const rendezvous_coordinator& job) {
+ELASTIC_DECL void rendezvous_service::update_wait(const rendezvous_coordinator& job) {
   if (job.is_short()) {
     waits_.try_emplace(job.run_id(), wait{time_->now()});
   } else {
@@ -71889,7 +72604,7 @@ ELASTIC_DECL void rendezvous_service::compare_waits() {
 }
 
 ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
-  note_wait(job);
+  update_wait(job);
   pass_reports(job);
   const bool may_answer = !may_answer_ || may_answer_(job);
   if (may_answer) send_held();
@@ -72378,7 +73093,7 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   // The former leader, too, may have led without knowing the newest round.
   value_.is_uncertain = !is_known || value_.is_uncertain;
   uncertain_until_ = value_.is_uncertain ? now + silence() : now;
-  if (value_.is_uncertain) note_doubt();
+  if (value_.is_uncertain) log_doubt();
   // The leader that made the round had given up, and its own workers were gone, before this one was
   // elected. This leader's own node also lives by that leader's lease until it is in a new round.
   std::erase(value_.members, value_.leader_node);
@@ -72390,7 +73105,7 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   if (chosen_.candidates == 1) has_begun_ = true;
 }
 
-ELASTIC_DECL void vote_machine::note_doubt() {
+ELASTIC_DECL void vote_machine::log_doubt() {
   std::string text = fmt::format(
       "may not know the newest round: waits {:g} s, as long as nodes of it may have workers",
       std::chrono::duration<double>(silence()).count());
@@ -72794,7 +73509,7 @@ ELASTIC_DECL void candidate::end_look(int peer) {
 ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& answer,
                                   std::string address) {
   if (answer.index != peer) {
-    note_rejection(
+    log_rejection(
         peer,
         fmt::format(
             "the endpoints '{}': candidate {} is met at the address of candidate {}: two of the "
@@ -72879,7 +73594,7 @@ inline constexpr std::chrono::minutes absence_reminder{10};
 ELASTIC_DECL task<void> candidate::keep_connected(int peer) {
   event_flag& arrival = *route_to(peer).arrival;
   duration pause = first_peer_pause;
-  note_missing(route_to(peer), chosen_.time->now());
+  mark_missing(route_to(peer), chosen_.time->now());
   for (;;) {
     warn_of_absence(peer);
     const std::shared_ptr<message_channel> channel = co_await try_connect(peer);
@@ -72941,14 +73656,14 @@ ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_ch
   way.is_met = false;
   const auto former = std::exchange(way.channel, nullptr);
   if (former) {
-    note_missing(way, chosen_.time->now());
+    mark_missing(way, chosen_.time->now());
     votes_->lost(peer, chosen_.time->now());
   }
   announce_leader();
   wake();
 }
 
-ELASTIC_DECL void candidate::note_missing(route& way, time_point since) {
+ELASTIC_DECL void candidate::mark_missing(route& way, time_point since) {
   way.missing_since = since;
   way.next_warning = since + absence_warning;
 }
@@ -72970,13 +73685,13 @@ ELASTIC_DECL void candidate::warn_of_absence(int peer) {
                       way.problem, meaning);
 }
 
-ELASTIC_DECL void candidate::note_return(int peer) {
+ELASTIC_DECL void candidate::log_return(int peer) {
   if (!std::exchange(route_to(peer).was_warned_of, false)) return;
   chosen_.log.info("candidate {} of the endpoints, {}, is reached again", peer,
                    chosen_.others[static_cast<std::size_t>(peer)]->name());
 }
 
-ELASTIC_DECL void candidate::note_rejection(int peer, const std::string& why) {
+ELASTIC_DECL void candidate::log_rejection(int peer, const std::string& why) {
   constexpr std::size_t most_rejections = 16;
   route_to(peer).problem = why;
   const bool has_room = rejections_.size() < most_rejections;
@@ -72991,14 +73706,14 @@ ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answe
     return take(peer, *present, source.remote_address());
   }
   if (const auto* rejected = std::get_if<candidate_messages::rejected>(&answer)) {
-    note_rejection(peer, rejected->why);
+    log_rejection(peer, rejected->why);
     return false;
   }
   const bool is_accepted = std::holds_alternative<candidate_messages::accepted>(answer);
   if (is_accepted && way.is_met && !way.channel) {
     way.channel = way.connection;
     votes_->reached(peer, now);
-    note_return(peer);
+    log_return(peer);
   }
   if (!way.channel) return true;
   if (const auto* grant = std::get_if<candidate_messages::grant>(&answer)) {
@@ -73239,13 +73954,13 @@ ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> state, s
   } catch (const error& failure) {
     problems_[place] = failure.what();
     // The secrets differ, or only one side has one: the other candidates will not help.
-    if (failure.code() == errc::invalid_argument) note_refusal(*state, failure.what());
+    if (failure.code() == errc::invalid_argument) log_refusal(*state, failure.what());
     chosen_.log.debug("{} is not reached: {}", connector->name(), failure.what());
   }
   co_return channel;
 }
 
-ELASTIC_DECL void leader_connector::note_refusal(search& state, const std::string& why) {
+ELASTIC_DECL void leader_connector::log_refusal(search& state, const std::string& why) {
   if (term_ > 0) {
     // This node has been in the job before, so this is a program that now has a lost host's port.
     if (std::exchange(last_refusal_, why) != why) {
@@ -73281,7 +73996,7 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> state
         if (waits) why = objection(place, waits->index);
         if (waits) problems_[place] = "it knows of no leader yet";
         if (!why.empty()) {
-          note_refusal(*state, why);
+          log_refusal(*state, why);
           co_return;
         }
         if (!leads || leads->term < term_) continue;
@@ -73295,7 +74010,7 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> state
   } catch (const error& failure) {
     problems_[place] = failure.what();
     // The secrets differ, or only one side has one.
-    if (failure.code() == errc::invalid_argument) note_refusal(*state, failure.what());
+    if (failure.code() == errc::invalid_argument) log_refusal(*state, failure.what());
     chosen_.log.debug("{} does not say who leads: {}", chosen_.candidates[place]->name(),
                       failure.what());
   }
@@ -73561,7 +74276,7 @@ ELASTIC_DECL task<void> candidate_source::news() {
     parameters_.log.debug("no endpoint can be served: {}", failure.what());
   }
   if (!candidate_) co_return;
-  leader_->note_own_candidate(candidate_->place(), candidate_->node());
+  leader_->set_own_candidate(candidate_->place(), candidate_->node());
   parameters_.log.info("the port of {} is free now: this node serves there",
                        to_text(endpoints_[static_cast<std::size_t>(candidate_->place())]));
 }
@@ -73954,7 +74669,7 @@ ELASTIC_DECL task<endpoint> tcp_leader_network::serve(std::shared_ptr<store_exte
   host_ = std::make_unique<rendezvous_host>(executor, std::move(point), any_port, parameters_,
                                             rendezvous_protocol::native, std::move(extension));
   endpoint at(address_, host_->port());
-  note_open_port(parameters_, address_, at.port, address_);
+  log_open_port(parameters_, address_, at.port, address_);
   co_return at;
 }
 
@@ -74155,7 +74870,7 @@ ELASTIC_DECL auto registered_leader::write() -> task<outcome> {
     seen = co_await chosen_.registry->look();
   } catch (const error& failure) {
     if (failure.code() == errc::invalid_argument) throw;
-    note_absence(failure.what());
+    mark_away(failure.what());
     co_return outcome::unknown;
   }
   const outcome came = classify(seen);
@@ -74164,7 +74879,7 @@ ELASTIC_DECL auto registered_leader::write() -> task<outcome> {
   next_beat_ = begun + beat_;
   written_ = record.kept;
   written_version_ = content;
-  note_return();
+  mark_reached();
   co_return came;
 }
 
@@ -74188,7 +74903,7 @@ ELASTIC_DECL bool registered_leader::has_lease() const {
   return !is_replaced_ && !is_retiring_ && chosen_.time->now() < lease_end_;
 }
 
-ELASTIC_DECL void registered_leader::note_absence(const std::string& why) {
+ELASTIC_DECL void registered_leader::mark_away(const std::string& why) {
   if (!job_) {
     const std::lock_guard lock(access_);
     problem_ = why;
@@ -74210,7 +74925,7 @@ ELASTIC_DECL std::string registered_leader::problem() const {
   return problem_;
 }
 
-ELASTIC_DECL void registered_leader::note_return() {
+ELASTIC_DECL void registered_leader::mark_reached() {
   if (!std::exchange(is_away_, false)) return;
   if (job_) job_->suspend(false, chosen_.time->now());
   chosen_.log.info("rendezvous of job '{}': {} can be read and written again", chosen_.run_id,
@@ -74496,7 +75211,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect(
     if (seen_) {
       const std::shared_ptr<message_channel> channel = co_await try_leader();
       if (channel) {
-        const bool is_noted = co_await note_job_file();
+        const bool is_noted = co_await record_job_file();
         if (is_noted) co_return channel;
       }
     }
@@ -74588,7 +75303,7 @@ ELASTIC_DECL auto registry_connector::ask(leader_record record)
 
 // ---- job files ----------------------------------------------------------------------------------
 
-ELASTIC_DECL task<bool> registry_connector::note_job_file() {
+ELASTIC_DECL task<bool> registry_connector::record_job_file() {
   const bool is_due =
       chosen_.job_files && reaches_own_process() && noted_term_ != connected_.kept.term;
   if (!is_due) co_return true;
@@ -75192,11 +75907,11 @@ ELASTIC_DECL task<void> replica_run::prepare(pending_restart next, time_point du
 }
 
 ELASTIC_DECL void replica_run::run_beside(task<void> work) {
-  tasks_->spawn(note_failure(std::move(work)));
+  tasks_->spawn(keep_failure(std::move(work)));
 }
 
 /// Errors: none; stores them in `failure_`.
-ELASTIC_DECL task<void> replica_run::note_failure(task<void> work) {
+ELASTIC_DECL task<void> replica_run::keep_failure(task<void> work) {
   try {
     co_await std::move(work);
   } catch (...) {
@@ -75210,7 +75925,7 @@ ELASTIC_DECL task<void> replica_run::note_failure(task<void> work) {
 ELASTIC_DECL task<void> replica_run::start_again(pending_restart next) {
   const std::size_t replica = next.replica;
   choose_ports({replica});
-  group_.on_start([this, next = std::move(next)] { note_restart(next); });
+  group_.on_start([this, next = std::move(next)] { record_restart(next); });
   task<void> starting = group_.restart(replica, run_id_, ledger_.failures(replica));
   co_await std::move(starting);
   ledger_.started(replica, time_.now());
@@ -75220,7 +75935,7 @@ ELASTIC_DECL task<void> replica_run::start_again(pending_restart next) {
   announce(entry.identity.rank);
 }
 
-ELASTIC_DECL void replica_run::note_restart(const pending_restart& next) {
+ELASTIC_DECL void replica_run::record_restart(const pending_restart& next) {
   const worker_group::worker& entry = group_.workers()[next.replica];
   job_event event;
   event.kind = job_event::type::ranks_replaced;
@@ -76220,7 +76935,7 @@ ELASTIC_DECL role_run::role_run(asio::any_io_executor strand, std::shared_ptr<co
       over_(strand_),
       tasks_(strand_) {}
 
-ELASTIC_DECL task<void> role_run::run() { return with_cleanup(live(), note_over()); }
+ELASTIC_DECL task<void> role_run::run() { return with_cleanup(live(), mark_over()); }
 
 ELASTIC_DECL task<void> role_run::live() {
   task<void> opening = open_logs();
@@ -76305,7 +77020,7 @@ ELASTIC_DECL job_command::outcome role_run::drain(const job_command& command) {
 
 // ---- what the program is told -------------------------------------------------------------------
 
-ELASTIC_DECL task<void> role_run::note_over() {
+ELASTIC_DECL task<void> role_run::mark_over() {
   has_ended_ = true;
   if (board_) publish_state();
   co_return;
@@ -76506,17 +77221,17 @@ ELASTIC_DECL void role_run::await_ports(std::size_t role, std::vector<role_post:
   }
   self.probe = std::make_unique<task_group>(strand_);
   if (waits.empty()) return;
-  self.probe->spawn(note_open_ports(role, machine_.restarts(), std::move(waits)));
+  self.probe->spawn(await_open_ports(role, machine_.restarts(), std::move(waits)));
 }
 
 /// A role whose ports cannot be watched would never be ready, so it ends.
 /// Errors: none.
-ELASTIC_DECL task<void> role_run::note_open_ports(std::size_t role, int restarts,
-                                                  std::vector<task<void>> waits) {
+ELASTIC_DECL task<void> role_run::await_open_ports(std::size_t role, int restarts,
+                                                   std::vector<task<void>> waits) {
   const auto self = shared_from_this();
   try {
     co_await when_all(std::move(waits));
-    note_ready(role, restarts);
+    mark_ready(role, restarts);
   } catch (...) {
     const std::exception_ptr failure = std::current_exception();
     if (is_cancellation(failure)) throw;
@@ -76556,7 +77271,7 @@ ELASTIC_DECL task<void> role_run::supervise() {
   task<void> opening = open_servers();
   co_await std::move(opening);
   carry_out(machine_.begin());
-  note_waits();
+  log_waits();
   co_await over_.wait();
 }
 
@@ -76591,7 +77306,7 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   self.runner.reset();
   update_monitor();
   if (const auto probe = std::exchange(self.probe, nullptr)) co_await probe->stop();
-  note_end(role);
+  take_end(role);
 }
 
 ELASTIC_DECL role_plan::circumstances role_run::circumstances_of(std::size_t role) {
@@ -76615,13 +77330,13 @@ ELASTIC_DECL std::shared_ptr<agent_part> role_run::make_watch(std::size_t role) 
   const std::function<void()> on_ready = [weak = weak_from_this(), strand = strand_, role,
                                           restarts = machine_.restarts()] {
     post_work(strand, [weak, role, restarts] {
-      if (const auto run = weak.lock()) run->note_ready(role, restarts);
+      if (const auto run = weak.lock()) run->mark_ready(role, restarts);
     });
   };
   return new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node, on_ready);
 }
 
-ELASTIC_DECL void role_run::note_end(std::size_t role) {
+ELASTIC_DECL void role_run::take_end(std::size_t role) {
   board_->clear_workers(role);
   role_end end = end_of(role, entries_[role].failure);
   log_.info("role '{}' has ended: {}", name_of(role), end.reason);
@@ -76655,7 +77370,7 @@ ELASTIC_DECL role_end role_run::end_of(std::size_t role, const std::exception_pt
   return {how, result.reason, result.is_hopeless};
 }
 
-ELASTIC_DECL void role_run::note_ready(std::size_t role, int restarts) {
+ELASTIC_DECL void role_run::mark_ready(std::size_t role, int restarts) {
   if (restarts != machine_.restarts()) return;
   if (machine_.state(role) == role_state::running) log_.info("role '{}' is ready", name_of(role));
   board_->set_ready(role);
@@ -76667,14 +77382,14 @@ ELASTIC_DECL void role_run::carry_out(std::vector<role_step> steps) {
   if (is_carrying_out_) return;
   is_carrying_out_ = true;
   while (!steps_.empty()) {
-    note_verdict();
+    log_verdict();
     const role_step step = std::move(steps_.front());
     steps_.pop_front();
     carry_out(step);
   }
   is_carrying_out_ = false;
-  note_verdict();
-  note_states();
+  log_verdict();
+  publish_states();
   if (machine_.is_over()) over_.set();
 }
 
@@ -76703,7 +77418,7 @@ ELASTIC_DECL void role_run::update_monitor() const {
   monitor_->take(std::move(roles));
 }
 
-ELASTIC_DECL void role_run::note_states() {
+ELASTIC_DECL void role_run::publish_states() {
   update_monitor();
   if (!board_) return;
   for (std::size_t place = 0; place < entries_.size(); ++place) {
@@ -76711,7 +77426,7 @@ ELASTIC_DECL void role_run::note_states() {
   }
 }
 
-ELASTIC_DECL void role_run::note_verdict() {
+ELASTIC_DECL void role_run::log_verdict() {
   const std::optional<role_verdict>& verdict = machine_.verdict();
   if (!verdict || std::exchange(is_verdict_noted_, true)) return;
   if (verdict->state == worker_state::succeeded) {
@@ -76722,7 +77437,7 @@ ELASTIC_DECL void role_run::note_verdict() {
 }
 
 /// Logs what each waiting role waits for, because it is otherwise silent.
-ELASTIC_DECL void role_run::note_waits() const {
+ELASTIC_DECL void role_run::log_waits() const {
   for (const role& each : plan_->options().roles) {
     for (const elastic::role::condition& condition : each.starts_after) {
       const bool needs_success = condition.what == elastic::role::condition::event::success;
@@ -76844,7 +77559,7 @@ ELASTIC_DECL void job_state::begin_run(const journal_record& record) {
   attempts_.back().round = record.event.round.value_or(-1);
 }
 
-ELASTIC_DECL void job_state::note_standbys(const job_event& event) {
+ELASTIC_DECL void job_state::apply_standbys(const job_event& event) {
   job_standbys now = standbys_.value_or(job_standbys());
   now.ready = event.count.value_or(0);
   now.making = event.making.value_or(0);
@@ -76854,12 +77569,13 @@ ELASTIC_DECL void job_state::note_standbys(const job_event& event) {
   standbys_ = now;
 }
 
-ELASTIC_DECL void job_state::note_vault(const journal_record& record) {
+ELASTIC_DECL void job_state::apply_vault(const journal_record& record) {
   const job_event& event = record.event;
   job_vault now = vault_.value_or(job_vault());
   now.skipped = event.count.value_or(now.skipped);
   now.bytes = event.bytes.value_or(now.bytes);
   if (event.kind == job_event::type::vault_restored) ++now.restores;
+  if (event.kind == job_event::type::vault_dropped && event.state == "lost") now.complete_us = 0;
   if (event.kind == job_event::type::vault_committed) {
     now.generation = event.generation.value_or(0);
     now.step = event.step.value_or(0);
@@ -76897,7 +77613,7 @@ ELASTIC_DECL void job_state::apply(const journal_record& record) {
     case job_event::type::workers_starting: use_time(time_use::start, record.time_us); break;
     case job_event::type::workers_started: start_workers(record); break;
     case job_event::type::worker_ended: end_worker(record); break;
-    case job_event::type::worker_hung: note_hung(record); break;
+    case job_event::type::worker_hung: apply_hung(record); break;
     case job_event::type::worker_suspected: suspect(record.event); break;
     case job_event::type::workers_judged:
       if (event.state == "succeeded") {
@@ -76938,7 +77654,7 @@ ELASTIC_DECL void job_state::apply(const journal_record& record) {
       if (activity_ != agent_activity::finishing) activity_ = agent_activity::stopping;
       if (is_working()) use_time(time_use::stop, record.time_us);
       break;
-    case job_event::type::workers_stopped: note_stopped(record); break;
+    case job_event::type::workers_stopped: apply_stopped(record); break;
     case job_event::type::exit_barrier_started:
       activity_ = agent_activity::finishing;
       reason_ = "the workers have ended; waiting for the other nodes";
@@ -76948,12 +77664,12 @@ ELASTIC_DECL void job_state::apply(const journal_record& record) {
       is_stalled_ = false;
       end_agent(record);
       break;
-    case job_event::type::stall_found: note_stall(record); break;
-    case job_event::type::standbys_changed: note_standbys(event); break;
+    case job_event::type::stall_found: apply_stall(record); break;
+    case job_event::type::standbys_changed: apply_standbys(event); break;
     case job_event::type::vault_committed:
     case job_event::type::vault_restored:
     case job_event::type::vault_dropped:
-    case job_event::type::vault_skipped: note_vault(record); break;
+    case job_event::type::vault_skipped: apply_vault(record); break;
     case job_event::type::stall_ended:
       is_stalled_ = false;
       if (use_ == time_use::stall) use_time(stalled_use_, record.time_us);
@@ -76968,17 +77684,17 @@ ELASTIC_DECL void job_state::apply(const journal_record& record) {
     case job_event::type::node_told: break;
     case job_event::type::ranks_replaced:
       if (event.pid) restart_replica(record);
-      note_replacement(event);
+      apply_replacement(event);
       break;
     case job_event::type::replacement_abandoned:
       ++replacements_.abandoned;
       replacements_.last_obstacle = event.reason;
       break;
     case job_event::type::rollback_started:
-      note_first_step();
+      mark_first_step();
       use_time(time_use::rollback, record.time_us);
       break;
-    case job_event::type::step_reached: note_reached_step(record); break;
+    case job_event::type::step_reached: apply_reached_step(record); break;
   }
   // This belongs to an attempt also after its end.
   if (event.step && !attempts_.empty()) {
@@ -77018,7 +77734,7 @@ ELASTIC_DECL void job_state::restart_replica(const journal_record& record) {
 }
 
 /// The attempt that has just begun.
-ELASTIC_DECL void job_state::note_replacement(const job_event& event) {
+ELASTIC_DECL void job_state::apply_replacement(const job_event& event) {
   if (attempts_.empty()) return;
   constexpr auto most = static_cast<std::size_t>(limits::local_world_size);
   job_attempt& attempt = attempts_.back();
@@ -77043,7 +77759,7 @@ ELASTIC_DECL void job_state::show_replacements() {
   }
 }
 
-ELASTIC_DECL void job_state::note_stall(const journal_record& record) {
+ELASTIC_DECL void job_state::apply_stall(const journal_record& record) {
   if (record.event.elsewhere != 1) keep(&job_attempt::stalls, record.event);
   if (is_working() && use_ != time_use::stall) {
     const std::int64_t from_us = std::max(time_before(record), use_began_us_);
@@ -77055,7 +77771,7 @@ ELASTIC_DECL void job_state::note_stall(const journal_record& record) {
 }
 
 /// The workers report steps, so that what came before the first one was their start.
-ELASTIC_DECL void job_state::note_first_step() {
+ELASTIC_DECL void job_state::mark_first_step() {
   if (std::exchange(has_steps_, true)) return;
   for (const time_use use : {time_use::training, time_use::stall}) {
     if (use_ == use) use_ = time_use::start;
@@ -77064,13 +77780,13 @@ ELASTIC_DECL void job_state::note_first_step() {
   }
 }
 
-ELASTIC_DECL void job_state::note_reached_step(const journal_record& record) {
-  note_first_step();
+ELASTIC_DECL void job_state::apply_reached_step(const journal_record& record) {
+  mark_first_step();
   use_time(time_use::training, record.time_us);
   if (attempts_.empty()) return;
   attempts_.back().reached_seconds = record.event.seconds;
   attempts_.back().reached_us = record.time_us;
-  note_lost_time(record.time_us);
+  add_lost_time(record.time_us);
 }
 
 /// The replicas have stopped for a pause.
@@ -77150,7 +77866,7 @@ ELASTIC_DECL void job_state::start_workers(const journal_record& record) {
   is_stopping_ = false;
   attempts_.back().started_us = record.time_us;
   attempts_.back().workers = event.local_world_size.value_or(0);
-  note_lost_time(record.time_us);
+  add_lost_time(record.time_us);
   for (std::size_t index = 0; index < workers_.size(); ++index) {
     workers_[index].state = job_worker::condition::running;
     workers_[index].changed = sequence_;
@@ -77159,7 +77875,7 @@ ELASTIC_DECL void job_state::start_workers(const journal_record& record) {
 }
 
 /// Updates the cost of the end of the attempt before this one.
-ELASTIC_DECL void job_state::note_lost_time(std::int64_t now_us) {
+ELASTIC_DECL void job_state::add_lost_time(std::int64_t now_us) {
   if (attempts_.size() < 2) return;
   job_attempt& last = attempts_[attempts_.size() - 2];
   last.lost_seconds = seconds_between(last.ended_us, now_us);
@@ -77199,7 +77915,7 @@ ELASTIC_DECL void job_state::end_worker(const journal_record& record) {
   end_attempt(record, is_hung ? attempt_end::hang : attempt_end::failure);
 }
 
-ELASTIC_DECL void job_state::note_hung(const journal_record& record) {
+ELASTIC_DECL void job_state::apply_hung(const journal_record& record) {
   keep(&job_attempt::hung, record.event);
   if (job_worker* const worker = changed_worker(record.event)) {
     worker->state = job_worker::condition::hung;
@@ -77220,7 +77936,7 @@ ELASTIC_DECL void job_state::suspect(const job_event& event) {
 }
 
 /// Marks the workers that were told to end as stopped: their ends have no records.
-ELASTIC_DECL void job_state::note_stopped(const journal_record& record) {
+ELASTIC_DECL void job_state::apply_stopped(const journal_record& record) {
   if (record.event.seconds) stops_.add(*record.event.seconds);
   if (!attempts_.empty()) {
     attempts_.back().stop_seconds = record.event.seconds.value_or(0);
@@ -77248,7 +77964,7 @@ ELASTIC_DECL void job_state::end_attempt(const journal_record& record, attempt_e
                              ? 0
                              : seconds_between(attempt.started_us, attempt.ended_us);
   if (has_steps_ && attempt.started_us > 0 && attempt.reached_us == 0) {
-    note_lost_time(record.time_us);
+    add_lost_time(record.time_us);
   }
   const bool is_worker = record.event.rank.has_value();
   if (is_worker && end != attempt_end::success) attempt.failed_rank = record.event.rank;
@@ -77930,7 +78646,7 @@ ELASTIC_DECL void job_monitor_core::take(const journal_record& record) {
   const std::lock_guard lock(mutex_);
   change_view().take(record);
   if (wanted_ != report_demand::nothing) feed_->note(record);
-  note_report();
+  announce_report();
   if (on_change_) on_change_();
 }
 
@@ -77944,7 +78660,7 @@ ELASTIC_DECL void job_monitor_core::progressed(const worker_progress& made) {
   if (now >= called_us_ && now - called_us_ < pause_us) return;
   called_us_ = now;
   has_progress_ = true;
-  if (wanted_ == report_demand::progress) note_report();
+  if (wanted_ == report_demand::progress) announce_report();
   if (on_change_) on_change_();
 }
 
@@ -77953,7 +78669,7 @@ ELASTIC_DECL std::int64_t job_monitor_core::changes() const {
   return changes_;
 }
 
-ELASTIC_DECL void job_monitor_core::note_change() {
+ELASTIC_DECL void job_monitor_core::announce_change() {
   ++changes_;
   if (on_change_) on_change_();
 }
@@ -77970,10 +78686,10 @@ ELASTIC_DECL void job_monitor_core::demanded(report_demand demand) {
   wanted_ = demand;
   has_progress_ = true;
   change_view().shown_elsewhere(demand != report_demand::nothing && !reports_to_itself_);
-  note_report();
+  announce_report();
 }
 
-ELASTIC_DECL void job_monitor_core::note_report() {
+ELASTIC_DECL void job_monitor_core::announce_report() {
   const bool is_wanted = wanted_ != report_demand::nothing && !reports_to_itself_;
   if (!is_wanted || !on_report_ || std::exchange(is_report_noted_, true)) return;
   on_report_();
@@ -78046,7 +78762,7 @@ ELASTIC_DECL void job_monitor_core::begin_serving(const void* server,
   // The keys of a server are those of its own nodes.
   if (!std::as_const(view_).whole().is_known()) return;
   change_view().whole().forget();
-  note_change();
+  announce_change();
 }
 
 ELASTIC_DECL void job_monitor_core::end_serving(const void* server) {
@@ -78055,7 +78771,7 @@ ELASTIC_DECL void job_monitor_core::end_serving(const void* server) {
   server_ = nullptr;
   on_demand_ = {};
   change_view().whole().forget();
-  note_change();
+  announce_change();
 }
 
 ELASTIC_DECL void job_monitor_core::reported(std::int64_t node, std::string_view report) {
@@ -78090,7 +78806,7 @@ ELASTIC_DECL void job_monitor_core::reported(std::int64_t node, std::string_view
 ELASTIC_DECL void job_monitor_core::listed(job_roster roster) {
   const std::lock_guard lock(mutex_);
   change_view().whole().take(roster, now_us());
-  note_change();
+  announce_change();
 }
 
 }  // namespace elastic::detail
@@ -78111,6 +78827,68 @@ ELASTIC_DECL std::string reason_words(const job_event& event);
 
 /// "41 s", "3 min 5 s", "2 h 10 min", "0.25 s".
 ELASTIC_DECL std::string span_words(double seconds);
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/job_condition.hpp ----
+
+namespace elastic::detail {
+
+/// The condition of a job for whoever looks at it now and then. The activity of an agent says what
+/// that does: it runs workers also while these stand still, and meets others in a restart, too.
+struct job_condition {
+  /// The name of an activity, or "waiting" for nodes, or "stalled".
+  std::string_view name;
+  /// What it waits for, or why it is so; empty: that is as usual.
+  std::string reason = {};
+
+  /// Whether the workers make steps, so that the time that is left can be told.
+  bool is_moving() const { return name == to_string(agent_activity::running); }
+};
+
+/// "1 of 2 nodes are here"; empty: there are enough, or this node does not know.
+inline std::string missing_nodes(const viewed_job& whole) {
+  const int present = whole.active() + whole.waiting();
+  if (!whole.is_known() || whole.is_complete() || present >= whole.min_nodes()) return {};
+  return fmt::format("{} of {} nodes {} here", present, whole.min_nodes(),
+                     present == 1 ? "is" : "are");
+}
+
+/// What ended the last attempt that has ended; null: none has.
+inline const job_attempt* ended_attempt(const job_state& job) {
+  for (auto attempt = job.attempts().rbegin(); attempt != job.attempts().rend(); ++attempt) {
+    if (attempt->end != attempt_end::none) return &*attempt;
+  }
+  return nullptr;
+}
+
+/// While the workers do not run, and are to.
+inline job_condition unready_condition(const job_view& view) {
+  const job_state& job = view.job();
+  constexpr std::string_view waiting = "waiting";
+  if (std::string missing = missing_nodes(view.whole()); !missing.empty()) {
+    return {waiting, std::move(missing)};
+  }
+  const job_attempt* const ended = ended_attempt(job);
+  if (ended) return {to_string(agent_activity::restarting), ended->reason};
+  const bool meets = job.round() < 0 && job.activity() == agent_activity::meeting;
+  if (meets) return {waiting, "for the nodes of the round"};
+  return {to_string(agent_activity::starting)};
+}
+
+inline job_condition condition_of(const job_view& view) {
+  const job_state& job = view.job();
+  switch (job.activity()) {
+    case agent_activity::running:
+      if (job.is_stalled()) return {"stalled", job.stall()->event.reason};
+      return {to_string(job.activity())};
+    case agent_activity::starting:
+    case agent_activity::meeting:
+    case agent_activity::restarting: return unready_condition(view);
+    case agent_activity::finishing: return {"waiting", "for the workers of other nodes to end"};
+    default: return {to_string(job.activity()), job.reason()};
+  }
+}
 
 }  // namespace elastic::detail
 
@@ -78202,15 +78980,21 @@ inline std::string worker_json(const viewed_worker& worker, double median, text_
   return json.text();
 }
 
-inline std::string progress_part(const viewed_progress& progress) {
+/// The time that the job still takes, while its workers make steps.
+inline std::optional<double> seconds_left(const job_view& view, const viewed_progress& progress) {
+  return condition_of(view).is_moving() ? progress.seconds_left() : std::nullopt;
+}
+
+inline std::string progress_part(const job_view& view, const viewed_progress& progress) {
   json_object json;
   if (const viewed_worker* const slowest = progress.slowest) {
     json.add("step", slowest->step).add("total", slowest->total);
     json.add("progress_us", slowest->progress_us);
     if (progress.speaker) json.add("text", cut_text(progress.speaker->text, 256));
     if (progress.median_seconds > 0) json.add("step_seconds", rounded(progress.median_seconds));
-    if (const auto remaining = progress.seconds_left())
+    if (const auto remaining = seconds_left(view, progress)) {
       json.add("seconds_left", rounded(*remaining));
+    }
   }
   return json.text();
 }
@@ -78384,9 +79168,9 @@ inline std::string other_workers_text(const job_view& view) {
 
 inline std::string headline(const job_view& view, std::int64_t now_us) {
   const job_state& job = view.job();
-  std::string line =
-      fmt::format("job {}  {}", one_line(job.run_id(), 200), to_string(job.activity()));
-  if (!job.reason().empty()) line += fmt::format(" ({})", one_line(job.reason(), 300));
+  const job_condition condition = condition_of(view);
+  std::string line = fmt::format("job {}  {}", one_line(job.run_id(), 200), condition.name);
+  if (!condition.reason.empty()) line += fmt::format(" ({})", one_line(condition.reason, 1024));
   line += '\n';
   if (job.round() >= 0) {
     const job_attempt& last = job.attempts().back();
@@ -78432,14 +79216,15 @@ ELASTIC_DECL std::string progress_line(const job_view& view) {
   if (slowest->total > 0) line += fmt::format(" of {}", slowest->total);
   const double median = progress.median_seconds;
   if (median > 0) line += fmt::format("  {:.3g} s a step", median);
-  if (const auto remaining = progress.seconds_left())
+  if (const auto remaining = seconds_left(view, progress)) {
     line += fmt::format("  {} left", span_text(*remaining));
+  }
   if (!slowest->text.empty()) line += "  " + one_line(slowest->text, 200);
   return line;
 }
 
 ELASTIC_DECL std::string progress_summary(const job_view& view) {
-  return progress_part(view.whole_progress());
+  return progress_part(view, view.whole_progress());
 }
 
 inline std::string stall_json(const journal_record& found, bool is_there) {
@@ -78530,6 +79315,8 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   head.add("epoch", job.epoch()).add("sequence", job.sequence()).add("time_us", now_us);
   head.add("began_us", job.began_us()).add("state", to_string(job.activity()));
   head.add("reason", cut_text(job.reason(), 1024));
+  const job_condition condition = condition_of(view);
+  head.add("condition", condition.name).add("condition_reason", cut_text(condition.reason, 1024));
   if (job.stall()) head.add_json("stall", stall_json(*job.stall(), job.is_stalled()));
   if (job.replacements().is_known()) head.add_json("replacements", replacements_json(job));
   if (job.standbys()) head.add_json("standbys", standbys_json(*job.standbys()));
@@ -78556,7 +79343,7 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   return fmt::format(
       "{},\n\"seconds\": {},\n\"progress\": {},\n\"attempts\": {},\n\"workers\": {},\n"
       "\"whole\": {}}}\n",
-      text, uses_part(view, now_us), progress_part(progress),
+      text, uses_part(view, now_us), progress_part(view, progress),
       json_list(attempts), json_list(workers), whole);
 }
 
@@ -78565,9 +79352,6 @@ ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
   std::string text = headline(view, now_us) + nodes_line_of(view.whole(), now_us);
   const std::string progress = progress_line(view);
   if (!progress.empty()) text += progress + "\n";
-  if (job.is_stalled()) {
-    text += fmt::format("stalled: {}\n", one_line(job.stall()->event.reason, 1024));
-  }
   text += replacements_line(job.replacements()) + standbys_line(job) + vault_line(job, now_us);
   if (!job.attempts().empty()) text += "attempts (UTC)\n";
   for (const job_attempt& attempt : job.attempts()) {
@@ -78964,7 +79748,9 @@ p { margin: .2rem 0; }
 .hint { color: var(--faint); font-size: .85rem; }
 #state { padding: 0 .5em; border-radius: .3em; background: var(--wait); color: var(--back); }
 #state.running, #state.succeeded { background: var(--run); }
-#state.failed, #state.stopping, #state.gone { background: var(--bad); }
+#state.failed, #state.stalled, #state.gone { background: var(--bad); }
+#state.restarting, #state.stopping { background: var(--slow); }
+#state.paused { background: var(--stop); }
 #notice, #stall { color: var(--bad); font-weight: 600; }
 #facts { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; margin: .5rem 0; }
 #facts div { display: flex; gap: .4em; }
@@ -79066,12 +79852,12 @@ function rankAll() {
 const workers = () => [...ranks.values()];
 
 function showHead() {
-  const state = goneAt ? "gone" : job.state;
+  const state = goneAt ? "gone" : job.condition;
   document.title = state + " · " + job.run_id;
   $("job").textContent = job.run_id;
   $("state").textContent = state;
   $("state").className = state;
-  $("reason").textContent = job.reason;
+  $("reason").textContent = stalled() ? "" : job.condition_reason;
   const stall = stalled();
   $("stall").hidden = !stall;
   $("stall").textContent = stall ? "The job has stalled: " + stall.sentence : "";
@@ -79121,7 +79907,7 @@ function showProgress() {
   let text = "step " + slowest.step + (total ? " of " + total : "");
   if (at.step_seconds) {
     text += " · " + at.step_seconds.toPrecision(3) + " s a step";
-    if (total > slowest.step && !over()) {
+    if (total > slowest.step && job.condition === "running") {
       text += " · " + span(at.step_seconds * (total - slowest.step)) + " left";
     }
   }
@@ -79397,7 +80183,8 @@ function tell(record) {
   if (record.kind === "agent_ended" && job && record.epoch === job.epoch &&
       record.seq > job.sequence) {
     job.state = ["succeeded", "stopped"].includes(record.state) ? record.state : "failed";
-    job.reason = record.reason || "";
+    job.condition = job.state;
+    job.reason = job.condition_reason = record.reason || "";
     job.sequence = record.seq;
     showAll();
   }
@@ -80510,6 +81297,134 @@ ELASTIC_DECL void torch_agent_watch::warn(torch_dialect dialect) {
 
 #if defined(ELASTIC_WITH_VAULT) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
+// ---- elastic/vault/detail/vault_ballot.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string vault_prefix(const rendezvous_round& round, std::string_view use) {
+  return fmt::format("elastic/vault/{}/{}/{}/", round.term, round.round, use);
+}
+
+ELASTIC_DECL vault_ballot::vault_ballot(asio::any_io_executor strand,
+                                        std::shared_ptr<time_source> time, logger log,
+                                        rendezvous_round round,
+                                        std::function<void(std::int64_t)> complete)
+    : time_(std::move(time)),
+      log_(std::move(log)),
+      agents_(round.agents),
+      prefix_(vault_prefix(round, "votes")),
+      nodes_(round.group_world_size),
+      complete_(std::move(complete)),
+      decided_(strand),
+      voting_(strand) {}
+
+ELASTIC_DECL std::string vault_ballot::votes_key(std::int64_t number) const {
+  return fmt::format("{}{}", prefix_, number);
+}
+
+ELASTIC_DECL std::string vault_ballot::result_key(std::int64_t number) const {
+  return fmt::format("{}{}/end", prefix_, number);
+}
+
+ELASTIC_DECL void vault_ballot::vote(std::int64_t number, bool is_kept) {
+  if (is_kept) {
+    kept_.emplace(number, time_->now());
+  } else {
+    take(number, false);
+  }
+  voting_.spawn(cast(number, is_kept));
+}
+
+ELASTIC_DECL task<void> vault_ballot::cast(std::int64_t number, bool is_kept) {
+  try {
+    task<bool> deciding = result_of(number, is_kept);
+    const bool is_complete = co_await std::move(deciding);
+    if (is_kept) take(number, is_complete);
+  } catch (const error& failure) {
+    // If the store is gone, the round ends, and the next one begins with what the nodes have.
+    if (failure.code() == errc::connection_failed) co_return;
+    log_.warning("the vote on generation {} in memory is lost: {}", number, failure.what());
+  }
+}
+
+inline constexpr const char* complete_text = "complete";
+inline constexpr const char* given_up_text = "given up";
+
+/// Result: whether the generation is complete.
+ELASTIC_DECL task<bool> vault_ballot::result_of(std::int64_t number, bool is_kept) {
+  std::int64_t votes = 0;
+  if (is_kept) votes = co_await agents_->add(votes_key(number), 1);
+  const bool is_complete = votes == nodes_;
+  if (is_kept && !is_complete) {
+    const std::string result = co_await agents_->get(result_key(number));
+    co_return result == complete_text;
+  }
+  const std::string result = is_complete ? complete_text : given_up_text;
+  co_await agents_->set(result_key(number), result);
+  task<void> erasing = erase_old(number);
+  co_await std::move(erasing);
+  co_return is_complete;
+}
+
+/// Erases keys that nobody reads any more: all nodes are past a complete generation. While there is
+/// none, a node that is far behind still learns what the others have skipped.
+ELASTIC_DECL task<void> vault_ballot::erase_old(std::int64_t number) {
+  constexpr std::int64_t unread_results = 16;
+  constexpr std::int64_t most_results = 4096;
+  constexpr int most_erased = 2;  // of each vote, so that none takes long
+  const std::int64_t last = std::max(newest_complete_ - unread_results, number - most_results);
+  for (int count = 0; count < most_erased && erased_ < last; ++count) {
+    const std::int64_t old = ++erased_;
+    co_await agents_->erase(votes_key(old));
+    co_await agents_->erase(result_key(old));
+  }
+}
+
+ELASTIC_DECL bool vault_ballot::is_overdue(std::int64_t number) const {
+  constexpr std::chrono::seconds patience(60);
+  const auto vote = kept_.find(number);
+  return vote != kept_.end() && time_->now() >= deadline_after(vote->second, patience);
+}
+
+ELASTIC_DECL task<void> vault_ballot::retract(std::int64_t number) & {
+  try {
+    // So large that the votes to come cannot make up for it.
+    constexpr std::int64_t weight = 1 << 30;
+    const std::int64_t votes = co_await agents_->add(votes_key(number), -weight);
+    const bool is_complete = votes + weight >= nodes_;
+    const std::string result = is_complete ? complete_text : given_up_text;
+    co_await agents_->set(result_key(number), result);
+    take(number, is_complete);
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) {
+      log_.warning("the vote on generation {} in memory is lost: {}", number, failure.what());
+    }
+    take(number, false);
+  }
+}
+
+ELASTIC_DECL void vault_ballot::take(std::int64_t number, bool is_complete) {
+  constexpr std::size_t most_numbers = 64;
+  kept_.erase(number);
+  if (is_complete) {
+    newest_complete_ = std::max(newest_complete_, number);
+    complete_(number);
+  } else if (given_up_.insert(number).second && given_up_.size() > most_numbers) {
+    given_up_.erase(given_up_.begin());
+  }
+  decided_.set();
+  decided_.reset();
+}
+
+ELASTIC_DECL task<bool> vault_ballot::next_result(time_point deadline) & {
+  task<bool> waiting = with_deadline(*time_, deadline, decided_.wait());
+  co_return co_await std::move(waiting);
+}
+
+ELASTIC_DECL task<void> vault_ballot::stop() & { return voting_.stop(); }
+
+}  // namespace elastic::detail
+
 // ---- elastic/vault/detail/vault_message.ipp ----
 
 namespace elastic::detail {
@@ -80629,11 +81544,22 @@ ELASTIC_DECL task<void> vault_channel::serve() & {
   co_await std::move(serving);
 }
 
+/// Result: a descriptor, or -1 with the reason in errno.
+ELASTIC_DECL int vault_channel::accept() {
+  return ::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+ELASTIC_DECL void vault_channel::close_waiting() {
+  for (;;) {
+    const unique_fd waiting(accept());
+    if (!waiting && errno != EINTR && errno != ECONNABORTED) return;
+  }
+}
+
 ELASTIC_DECL task<void> vault_channel::accept_all(task_group& connections) {
   for (;;) {
     co_await listener_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
-    const int accepted =
-        ::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int accepted = accept();
     if (accepted < 0) {
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) continue;
       complain(fmt::format("a connection cannot be accepted: {}", errno_text(errno)));
@@ -80741,6 +81667,8 @@ ELASTIC_DECL void vault_channel::complain(const std::string& problem) {
 
 // ---- elastic/vault/detail/vault_header.ipp ----
 
+#include <bit>
+
 namespace elastic::detail {
 
 inline constexpr std::string_view vault_magic = "ELVAULT\n";
@@ -80749,32 +81677,52 @@ inline constexpr std::uint64_t vault_valid = 0x76616c6964;
 inline constexpr std::size_t vault_check_place = limits::vault_header_bytes - 4;
 inline constexpr std::size_t vault_used_bytes = 76;
 
-inline constexpr auto crc32_table = [] {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t value = 0; value < table.size(); ++value) {
-    std::uint32_t rest = value;
-    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ ((rest & 1) != 0 ? 0xedb88320U : 0U);
-    table[value] = rest;
-  }
-  return table;
-}();
-
-ELASTIC_DECL std::uint32_t crc32(std::string_view bytes) {
-  std::uint32_t rest = ~0U;
-  for (const char byte : bytes) {
-    rest = crc32_table[(rest ^ static_cast<unsigned char>(byte)) & 0xffU] ^ (rest >> 8);
-  }
-  return ~rest;
-}
-
 template <class Number>
 Number number_at(std::string_view bytes, std::size_t place) {
   Number number = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(&number, bytes.data() + place, sizeof number);
+    return number;
+  }
   for (std::size_t index = sizeof number; index > 0; --index) {
     const auto byte = static_cast<unsigned char>(bytes[place + index - 1]);
     number = static_cast<Number>(number << 8) | byte;
   }
   return number;
+}
+
+/// The tables of eight bytes that are taken at a time: the byte at distance n from the end has the
+/// table n.
+inline constexpr auto crc32_tables = [] {
+  std::array<std::array<std::uint32_t, 256>, 8> tables{};
+  for (std::uint32_t value = 0; value < 256; ++value) {
+    std::uint32_t rest = value;
+    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ ((rest & 1) != 0 ? 0xedb88320U : 0U);
+    tables[0][value] = rest;
+  }
+  for (std::size_t distance = 1; distance < tables.size(); ++distance) {
+    for (std::size_t value = 0; value < 256; ++value) {
+      const std::uint32_t before = tables[distance - 1][value];
+      tables[distance][value] = tables[0][before & 0xffU] ^ (before >> 8);
+    }
+  }
+  return tables;
+}();
+
+ELASTIC_DECL std::uint32_t crc32(std::string_view bytes, std::uint32_t check) {
+  const auto& tables = crc32_tables;
+  std::uint32_t rest = ~check;
+  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
+    const std::uint32_t low = rest ^ number_at<std::uint32_t>(bytes, 0);
+    const auto high = number_at<std::uint32_t>(bytes, 4);
+    rest = tables[7][low & 0xffU] ^ tables[6][low >> 8 & 0xffU] ^ tables[5][low >> 16 & 0xffU] ^
+           tables[4][low >> 24] ^ tables[3][high & 0xffU] ^ tables[2][high >> 8 & 0xffU] ^
+           tables[1][high >> 16 & 0xffU] ^ tables[0][high >> 24];
+  }
+  for (const char byte : bytes) {
+    rest = tables[0][(rest ^ static_cast<unsigned char>(byte)) & 0xffU] ^ (rest >> 8);
+  }
+  return ~rest;
 }
 
 template <class Number>
@@ -80840,29 +81788,150 @@ ELASTIC_DECL std::string bytes_of(const vault_header& header) {
 
 }  // namespace elastic::detail
 
+// ---- elastic/vault/detail/vault_report.ipp ----
+
+#include <fmt/ranges.h>
+
+namespace elastic::detail {
+
+/// Epoch, generation, world size, rank, and whether it is damaged.
+using commit_numbers = std::array<std::int64_t, 5>;
+
+inline constexpr std::int64_t last_count = std::numeric_limits<std::int64_t>::max();
+
+/// Empty: they are not the numbers of a commit.
+inline std::optional<commit_numbers> numbers_of(const nlohmann::ordered_json& list) {
+  commit_numbers numbers{};
+  if (!list.is_array() || list.size() != numbers.size()) return {};
+  for (std::size_t index = 0; index < numbers.size(); ++index) {
+    const nlohmann::ordered_json& value = list[index];
+    if (!value.is_number_unsigned()) return {};
+    numbers[index] = value.get<std::int64_t>();
+    if (numbers[index] < 0) return {};
+  }
+  const auto [epoch, number, world_size, rank, is_damaged] = numbers;
+  if (rank >= world_size || world_size > limits::job_ranks) return {};
+  return numbers;
+}
+
+inline void vault_commits_row(record_rows& rows, std::vector<vault_commit>& commits) {
+  std::vector<commit_numbers> lists;
+  for (const vault_commit& each : commits) {
+    lists.push_back(
+        {each.id.epoch, each.id.number, each.world_size, each.rank, each.is_damaged ? 1 : 0});
+  }
+  const std::string written = fmt::format("{}", lists);
+  const auto* list = rows.list("commits", written, limits::vault_report_entries);
+  if (list == nullptr) return;
+  for (const nlohmann::ordered_json& value : *list) {
+    const std::optional<commit_numbers> numbers = numbers_of(value);
+    if (!numbers) rows.refuse("has a commit that is not of five numbers within their bounds");
+    const auto [epoch, number, world_size, rank, is_damaged] = *numbers;
+    commits.push_back(
+        {static_cast<int>(rank), static_cast<int>(world_size), {epoch, number}, is_damaged != 0});
+  }
+}
+
+inline void describe(vault_report& report, record_rows& rows) {
+  rows.text("node", report.node, limits::host_name_bytes);
+  rows.number("base_rank", report.base_rank, 0, limits::job_ranks - 1);
+  rows.number("workers", report.workers, 1, limits::local_world_size);
+  vault_commits_row(rows, report.commits);
+  rows.number("complete_epoch", report.complete.epoch, 0, last_count);
+  rows.number("complete_number", report.complete.number, 0, last_count);
+  rows.number("restored_epoch", report.restored.epoch, 0, last_count);
+  rows.number("restored_number", report.restored.number, 0, last_count);
+  rows.number("restores", report.restores, 0, limits::vault_restores);
+}
+
+ELASTIC_DECL std::string text_of(const vault_report& report) {
+  json_object object;
+  write_record(object, report);
+  return object.text();
+}
+
+ELASTIC_DECL vault_report parse_vault_report(std::string_view text) {
+  vault_report report;
+  read_record(json_fields("a node's report about its vault", text, limits::vault_report_bytes),
+              report);
+  return report;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/vault/detail/vault_step.ipp ----
 
 namespace elastic::detail {
 
+/// The parts of a generation on all nodes.
+struct vault_parts {
+  /// The ranks whose part is at their node, and those whose part is at another one.
+  std::set<int> present;
+  std::set<int> misplaced;
+  bool is_damaged = false;
+};
+
+/// By generation and world, which is the same for all parts of a generation; the newest first.
+using parts_of_worlds = std::map<std::pair<vault_generation, int>, vault_parts, std::greater<>>;
+
+inline parts_of_worlds all_parts(const std::vector<vault_report>& nodes) {
+  parts_of_worlds all;
+  for (const vault_report& node : nodes) {
+    for (const vault_commit& commit : node.commits) {
+      vault_parts& parts = all[{commit.id, commit.world_size}];
+      const int place = commit.rank - node.base_rank;
+      const bool is_present = place >= 0 && place < node.workers;
+      (is_present ? parts.present : parts.misplaced).insert(commit.rank);
+      parts.is_damaged |= commit.is_damaged;
+    }
+  }
+  return all;
+}
+
+/// Why a generation that was complete is no more.
+inline std::string loss_text(const vault_view& view, int world_size, int former_size,
+                             const vault_parts& parts) {
+  if (former_size != world_size) {
+    return fmt::format("the number of ranks was {} and is {} now", former_size, world_size);
+  }
+  int rank = 0;
+  while (parts.present.contains(rank)) ++rank;
+  if (parts.misplaced.contains(rank)) {
+    return fmt::format("rank {} is no longer at the node that has its part", rank);
+  }
+  const auto place = static_cast<std::size_t>(rank);
+  const bool is_known = place < view.former_nodes.size() && !view.former_nodes[place].empty();
+  return fmt::format("the part of rank {} was lost with {}", rank,
+                     is_known ? "node " + view.former_nodes[place] : "its node");
+}
+
 /// Why a complete generation is not restored; empty: it can be.
-inline std::string obstacle_to(const vault_view& view, const vault_generation& id) {
-  const bool is_damaged =
-      std::find(view.damaged.begin(), view.damaged.end(), id) != view.damaged.end();
-  if (is_damaged) return "a part of it is damaged";
-  if (id != view.restored || view.restores < limits::vault_restores) return {};
-  return fmt::format("it was restored {} times without a later commit", view.restores);
+inline std::string obstacle_to(const vault_generation& id, const vault_parts& parts,
+                               const vault_step& step) {
+  if (parts.is_damaged) return "a part of it is damaged";
+  if (id != step.restored || step.restores < limits::vault_restores) return {};
+  return fmt::format("it was restored {} times without a later commit", step.restores);
 }
 
 ELASTIC_DECL vault_step next_vault_step(const vault_view& view) {
-  std::map<vault_generation, std::set<int>, std::greater<>> ranks;
-  for (const vault_commit& commit : view.commits) {
-    if (commit.world_size != view.world_size || commit.rank >= view.world_size) continue;
-    ranks[commit.id].insert(commit.rank);
-  }
   vault_step step;
-  for (const auto& [id, present] : ranks) {
-    if (static_cast<int>(present.size()) != view.world_size) continue;
-    std::string obstacle = obstacle_to(view, id);
+  int world_size = 0;
+  vault_generation newest;
+  for (const vault_report& node : view.nodes) {
+    world_size += node.workers;
+    newest = std::max(newest, node.complete);
+    if (std::tie(step.restored, step.restores) < std::tie(node.restored, node.restores)) {
+      step.restored = node.restored;
+      step.restores = node.restores;
+    }
+  }
+  for (const auto& [key, parts] : all_parts(view.nodes)) {
+    const auto& [id, former_size] = key;
+    const bool is_whole =
+        former_size == world_size && static_cast<int>(parts.present.size()) == world_size;
+    if (!is_whole && id != newest) continue;
+    std::string obstacle =
+        is_whole ? obstacle_to(id, parts, step) : loss_text(view, world_size, former_size, parts);
     if (obstacle.empty()) {
       step.restore = id;
       break;
@@ -80870,6 +81939,17 @@ ELASTIC_DECL vault_step next_vault_step(const vault_view& view) {
     step.given_up.push_back({id, std::move(obstacle)});
   }
   return step;
+}
+
+ELASTIC_DECL vault_vote next_vault_vote(std::int64_t number,
+                                        const std::vector<vault_committer>& workers) {
+  bool is_kept = true;
+  for (const vault_committer& each : workers) {
+    const bool will_have_it = each.number < number || (each.number == number && each.is_writing);
+    if (!each.has_it && !will_have_it) return vault_vote::skipped;
+    is_kept = is_kept && each.has_it;
+  }
+  return is_kept ? vault_vote::kept : vault_vote::undecided;
 }
 
 /// How much a slot has to be spared: an empty one first, then the one with the older generation.
@@ -80889,6 +81969,7 @@ ELASTIC_DECL vault_slot_choice next_vault_slot(const vault_slot_view& view) {
   if (chosen.is_pending) {
     choice.refusal = fmt::format("generation {} is not complete yet: this rank is ahead of others",
                                  chosen.id->number);
+    choice.awaited = chosen.id;
     return choice;
   }
   choice.is_new = chosen.bytes < view.needed;
@@ -81005,6 +82086,7 @@ ELASTIC_DECL task<vault_memory::place> vault_memory::open(
   vault_slot_choice choice = next_vault_slot(view);
   found.slot = choice.slot;
   found.refusal = std::move(choice.refusal);
+  found.awaited = choice.awaited;
   if (!found.refusal.empty()) co_return found;
   slot& chosen = owner.slots[choice.slot];
   if (choice.is_new) {
@@ -81101,6 +82183,44 @@ ELASTIC_DECL std::uint64_t vault_memory::used() const {
 
 }  // namespace elastic::detail
 
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 2
+
+// ---- elastic/rendezvous/detail/part_exchange.hpp ----
+
+namespace elastic::detail {
+
+/// What a part of an agent and those of the other nodes of a round tell each other.
+struct part_exchange {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  part_exchange() = default;
+
+  std::shared_ptr<time_source> time;
+  logger log;
+  rendezvous_round round;
+  /// The prefix of the keys, different for each part and round, because rounds may share a store.
+  std::string prefix;
+  /// What each node announces: "the wire-up jax".
+  std::string subject;
+};
+
+/// Publishes the text of this node, and reads those of all nodes, in the order of group ranks. A
+/// node without the part takes no part in this, so after 10 s a line of the log says what is
+/// missing.
+///
+/// Errors: `errc::rendezvous_timeout` if a node is silent for the round's `exchange_timeout`;
+/// `errc::connection_failed`, some time after the node of the store is gone, so that the end of the
+/// round is reported instead.
+/// Cancellation: all types; the text may be published.
+ELASTIC_DECL task<std::vector<std::string>> exchange_texts(part_exchange terms, std::string mine);
+
+}  // namespace elastic::detail
+
+#endif
+
+#if defined(ELASTIC_WITH_VAULT) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
+
 // ---- elastic/vault/detail/vault_part.ipp ----
 
 namespace elastic::detail {
@@ -81124,35 +82244,89 @@ ELASTIC_DECL void vault_part::change_environment(const worker_identity&,
 
 // ---- before workers start -----------------------------------------------------------------------
 
+/// The epoch of a round. Its number grows for every node, and two rounds of the same number have
+/// different terms.
+inline std::int64_t epoch_of(const rendezvous_round& round) {
+  constexpr std::int64_t terms = 1 << 20;
+  return (round.round + 1) * terms + round.term % terms;
+}
+
 ELASTIC_DECL task<void> vault_part::agree(rendezvous_round round, assigned_ranks ranks) {
-  if (round.group_world_size != 1) {
-    throw error(
-        errc::not_supported,
-        fmt::format("the vault serves jobs of one node; this one has {}", round.group_world_size));
-  }
   count_restores();
+  task<std::vector<vault_report>> learning = learn_reports(round, own_report(ranks));
   vault_view view;
-  view.world_size = ranks.world_size;
-  view.commits = memory_.commits();
-  view.damaged = damaged_;
-  view.restored = restored_;
-  view.restores = restores_;
-  vault_step step = next_vault_step(view);
-  ++epoch_;
+  view.nodes = co_await std::move(learning);
+  view.former_nodes = std::move(nodes_);
+  epoch_ = epoch_of(round);
   ranks_ = ranks;
+  nodes_.clear();
+  for (const vault_report& node : view.nodes) {
+    nodes_.insert(nodes_.end(), static_cast<std::size_t>(node.workers), node.node);
+  }
   workers_.assign(workers_.size(), committer());
+  channel_.close_waiting();
+  voted_ = 0;
+  awaited_.reset();
+  take(next_vault_step(view));
+  if (round.group_world_size == 1) {
+    ballot_.reset();
+    co_return;
+  }
+  std::function<void(std::int64_t)> complete = [this](std::int64_t number) {
+    record_complete(number);
+  };
+  ballot_ = std::make_unique<vault_ballot>(context_.strand, context_.time, context_.log,
+                                           std::move(round), std::move(complete));
+}
+
+ELASTIC_DECL vault_report vault_part::own_report(const assigned_ranks& ranks) const {
+  vault_report mine;
+  mine.node = context_.journal->node();
+  mine.base_rank = ranks.base_rank;
+  mine.workers = context_.local_world_size;
+  mine.commits = memory_.commits();
+  for (vault_commit& each : mine.commits) {
+    each.is_damaged = std::find(damaged_.begin(), damaged_.end(), each.id) != damaged_.end();
+  }
+  mine.complete = complete_.value_or(vault_generation());
+  mine.restored = restored_;
+  mine.restores = restores_;
+  return mine;
+}
+
+ELASTIC_DECL task<std::vector<vault_report>> vault_part::learn_reports(rendezvous_round round,
+                                                                       vault_report mine) {
+  if (round.group_world_size == 1) co_return std::vector<vault_report>{mine};
+  part_exchange terms;
+  terms.time = context_.time;
+  terms.log = context_.log;
+  terms.prefix = vault_prefix(round, "reports");
+  terms.subject = "their vault (--vault-limit)";
+  terms.round = std::move(round);
+  std::string text = text_of(mine);
+  task<std::vector<std::string>> exchange = exchange_texts(std::move(terms), std::move(text));
+  const std::vector<std::string> texts = co_await std::move(exchange);
+  std::vector<vault_report> reports;
+  for (const std::string& each : texts) reports.push_back(parse_vault_report(each));
+  co_return reports;
+}
+
+/// Gives up what the workers do not restore.
+ELASTIC_DECL void vault_part::take(const vault_step& step) {
   for (const vault_step::dropped& dropped : step.given_up) {
     job_event event;
     event.reason = dropped.reason;
+    if (!step.restore) event.state = "lost";
     record(job_event::type::vault_dropped, dropped.id, std::move(event));
-    context_.log.warning("generation {} in memory is given up: {}", dropped.id.number,
-                         dropped.reason);
+    context_.log.warning("generation {} in memory is given up: {}{}", dropped.id.number,
+                         dropped.reason, step.restore ? "" : ": use the checkpoint");
   }
   memory_.keep_until(step.restore);
   complete_ = restore_ = step.restore;
+  restored_ = step.restored;
+  restores_ = step.restores;
   was_found_ = false;
   recorded_at_ = time_point::min();
-  co_return;
 }
 
 /// Counts a restore if a worker has asked for it, and no later commit has made it useless.
@@ -81164,13 +82338,17 @@ ELASTIC_DECL void vault_part::count_restores() {
 
 // ---- while workers run --------------------------------------------------------------------------
 
-ELASTIC_DECL task<void> vault_part::beside_workers(bool) { return channel_.serve(); }
+ELASTIC_DECL task<void> vault_part::beside_workers(bool) {
+  if (!ballot_) return channel_.serve();
+  return with_cleanup(channel_.serve(), ballot_->stop());
+}
 
 /// Frees the memory: no worker follows.
 ELASTIC_DECL task<void> vault_part::end() {
   memory_.clear();
   restore_.reset();
   complete_.reset();
+  ballot_.reset();
   return agent_part::end();
 }
 
@@ -81192,15 +82370,15 @@ ELASTIC_DECL task<vault_answer> vault_part::serve(int local_rank, vault_request 
     co_return find(wanted->rank.value_or(ranks_.base_rank + local_rank));
   }
   if (const auto* const made = std::get_if<requests::committed>(&request)) {
-    note_commit(local_rank, static_cast<std::size_t>(made->slot));
+    check_commit(local_rank, static_cast<std::size_t>(made->slot));
   } else if (const auto* const skipped = std::get_if<requests::skip>(&request)) {
     ++at(local_rank).number;
     at(local_rank).is_writing = false;
-    note_skipped(local_rank, skipped->reason);
+    record_skipped(local_rank, skipped->reason);
   } else if (const auto* const done = std::get_if<requests::restored>(&request)) {
-    note_restored(local_rank, done->seconds);
+    take_restored(local_rank, done->seconds);
   } else if (const auto* const found = std::get_if<requests::damaged>(&request)) {
-    note_damaged(local_rank, found->reason);
+    take_damaged(local_rank, found->reason);
     co_return vault_answer(nothing_packet());
   }
   co_return vault_answer();
@@ -81208,23 +82386,45 @@ ELASTIC_DECL task<vault_answer> vault_part::serve(int local_rank, vault_request 
 
 ELASTIC_DECL task<vault_answer> vault_part::begin(int local_rank, std::uint64_t bytes) {
   const vault_generation id{epoch_, ++at(local_rank).number};
-  look_for_complete(local_rank);
   at(local_rank).is_writing = true;
-  std::function<bool(vault_generation)> pending = [this](vault_generation other) {
-    return is_pending(other);
-  };
-  task<vault_memory::place> opening =
-      memory_.open(local_rank, bytes, complete_, std::move(pending));
+  cast_votes();
+  task<vault_memory::place> opening = open(local_rank, bytes);
   const vault_memory::place place = co_await std::move(opening);
-  at(local_rank).is_writing = place.refusal.empty();
   if (!place.refusal.empty()) {
-    note_skipped(local_rank, place.refusal);
+    at(local_rank).is_writing = false;
+    record_skipped(local_rank, place.refusal);
     co_return vault_answer(skipped_packet(place.refusal));
   }
   vault_answer answer(
       write_packet(place.slot, place.bytes, id, ranks_.base_rank + local_rank, ranks_.world_size));
   answer.file = place.file;
   co_return answer;
+}
+
+/// Opens a slot. Waits a little for other nodes if this one has kept a generation, and their votes
+/// on it are under way; in vain only once for each generation, which is given up after a minute.
+ELASTIC_DECL task<vault_memory::place> vault_part::open(int local_rank, std::uint64_t bytes) {
+  constexpr std::chrono::seconds longest_wait(2);
+  const time_point deadline = deadline_after(context_.time->now(), longest_wait);
+  for (;;) {
+    std::function<bool(vault_generation)> pending = [this](vault_generation other) {
+      return is_pending(other);
+    };
+    task<vault_memory::place> opening =
+        memory_.open(local_rank, bytes, complete_, std::move(pending));
+    const vault_memory::place place = co_await std::move(opening);
+    const bool is_kept_here =
+        ballot_ && place.awaited && vote_on(place.awaited->number) == vault_vote::kept;
+    if (is_kept_here && ballot_->is_overdue(place.awaited->number)) {
+      task<void> retracting = ballot_->retract(place.awaited->number);
+      co_await std::move(retracting);
+      continue;
+    }
+    if (!is_kept_here || place.awaited == awaited_) co_return place;
+    task<bool> waiting = ballot_->next_result(deadline);
+    const bool is_news = co_await std::move(waiting);
+    if (!is_news) awaited_ = place.awaited;
+  }
 }
 
 ELASTIC_DECL vault_answer vault_part::find(std::int64_t rank) {
@@ -81242,18 +82442,7 @@ ELASTIC_DECL vault_answer vault_part::find(std::int64_t rank) {
   return answer;
 }
 
-/// The header of a generation that all ranks have committed.
-ELASTIC_DECL std::optional<vault_header> vault_part::complete_header(vault_generation id) const {
-  std::optional<vault_header> first;
-  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
-    const std::optional<vault_header> header = memory_.find(static_cast<int>(rank), id);
-    if (!header) return {};
-    if (!first) first = header;
-  }
-  return first;
-}
-
-ELASTIC_DECL void vault_part::note_commit(int local_rank, std::size_t slot) {
+ELASTIC_DECL void vault_part::check_commit(int local_rank, std::size_t slot) {
   const vault_generation id{epoch_, at(local_rank).number};
   const std::optional<vault_header> header = memory_.read(local_rank, slot);
   const bool is_right = header && header->id == id &&
@@ -81266,65 +82455,86 @@ ELASTIC_DECL void vault_part::note_commit(int local_rank, std::size_t slot) {
                             local_rank, id.number));
   }
   at(local_rank).is_writing = false;
-  look_for_complete(local_rank);
+  cast_votes();
 }
 
-/// Whether a generation of this epoch can still be complete: no rank has passed it without it.
-ELASTIC_DECL bool vault_part::is_pending(vault_generation id) const {
-  if (id.epoch != epoch_ || (complete_ && id <= *complete_)) return false;
-  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
-    const committer& each = workers_[rank];
-    const bool will_have_it =
-        each.number < id.number || (each.number == id.number && each.is_writing);
-    if (!will_have_it && !memory_.find(static_cast<int>(rank), id)) return false;
+ELASTIC_DECL vault_vote vault_part::vote_on(std::int64_t number) const {
+  std::vector<vault_committer> workers;
+  for (std::size_t index = 0; index < workers_.size(); ++index) {
+    const committer& each = workers_[index];
+    const bool has_it = each.number >= number &&
+                        memory_.find(static_cast<int>(index), {epoch_, number}).has_value();
+    workers.push_back({each.number, each.is_writing, has_it});
   }
-  return true;
+  return next_vault_vote(number, workers);
 }
 
-/// Finds the newest generation of a worker that all others have, too. The headers say so before the
+/// Votes on each generation as soon as it is decided on this node. The headers say so before the
 /// messages about them have been read: a worker that begins a commit after a collective of all
 /// ranks must not find the one before it incomplete.
-ELASTIC_DECL void vault_part::look_for_complete(int local_rank) {
-  for (std::size_t slot = 0; slot < 2; ++slot) {
-    const std::optional<vault_header> header = memory_.read(local_rank, slot);
-    if (!header || header->id.epoch != epoch_ || (complete_ && header->id <= *complete_)) continue;
-    const std::optional<vault_header> complete = complete_header(header->id);
-    if (complete) note_complete(*complete);
+ELASTIC_DECL void vault_part::cast_votes() {
+  for (;;) {
+    const vault_vote vote = vote_on(voted_ + 1);
+    if (vote == vault_vote::undecided) return;
+    ++voted_;
+    if (ballot_) {
+      ballot_->vote(voted_, vote == vault_vote::kept);
+    } else if (vote == vault_vote::kept) {
+      record_complete(voted_);
+    }
   }
 }
 
-ELASTIC_DECL void vault_part::note_complete(const vault_header& header) {
-  complete_ = header.id;
+/// Whether a generation of this epoch can still be complete: nobody is known to have passed it
+/// without it.
+ELASTIC_DECL bool vault_part::is_pending(vault_generation id) const {
+  if (id.epoch != epoch_ || (complete_ && id <= *complete_)) return false;
+  if (ballot_ && ballot_->is_given_up(id.number)) return false;
+  return vote_on(id.number) != vault_vote::skipped;
+}
+
+ELASTIC_DECL void vault_part::record_complete(std::int64_t number) {
+  const vault_generation id{epoch_, number};
+  if (complete_ && id <= *complete_) return;
+  complete_ = id;
   const time_point now = context_.time->now();
   if (recorded_at_ != time_point::min() && now - recorded_at_ < limits::vault_record_interval) {
     return;
   }
   recorded_at_ = now;
+  const std::optional<vault_header> header = memory_.find(0, id);
   job_event event;
-  event.step = header.step;
-  record(job_event::type::vault_committed, header.id, std::move(event));
+  if (header) event.step = header->step;
+  record(job_event::type::vault_committed, id, std::move(event));
 }
 
-ELASTIC_DECL void vault_part::note_skipped(int local_rank, const std::string& reason) {
+ELASTIC_DECL void vault_part::record_skipped(int local_rank, const std::string& reason) {
   ++skipped_;
+  cast_votes();
   std::set<std::string>& reasons = at(local_rank).reasons;
   constexpr std::size_t most_reasons = 4;
   // Reasons differ by the numbers in them.
   const std::string kind = reason.substr(0, reason.find_first_of("0123456789"));
-  if (reasons.size() >= most_reasons || !reasons.insert(kind).second) return;
+  const bool is_new = reasons.size() < most_reasons && reasons.insert(kind).second;
+  const time_point now = context_.time->now();
+  // The count of all reaches whoever watches the job.
+  const bool is_due = now - skip_recorded_at_ >= limits::vault_record_interval;
+  if (!is_new && !is_due) return;
+  skip_recorded_at_ = now;
   const vault_generation id{epoch_, at(local_rank).number};
   const int rank = ranks_.base_rank + local_rank;
   job_event event;
   event.rank = rank;
   event.reason = reason;
   record(job_event::type::vault_skipped, id, std::move(event));
+  if (!is_new) return;
   context_.log.warning(
       "rank {} skips the commit of generation {}: {}; more of this is counted and "
       "not logged",
       rank, id.number, reason);
 }
 
-ELASTIC_DECL void vault_part::note_restored(int local_rank, double seconds) {
+ELASTIC_DECL void vault_part::take_restored(int local_rank, double seconds) {
   if (!restore_ || at(local_rank).restored) return;
   at(local_rank).restored = std::max(seconds, 0.0);
   double slowest = 0;
@@ -81341,7 +82551,7 @@ ELASTIC_DECL void vault_part::note_restored(int local_rank, double seconds) {
                     restore_->number, slowest);
 }
 
-ELASTIC_DECL void vault_part::note_damaged(int local_rank, const std::string& reason) {
+ELASTIC_DECL void vault_part::take_damaged(int local_rank, const std::string& reason) {
   if (!restore_) return;
   context_.log.warning("rank {} finds its part of generation {} damaged: {}",
                        ranks_.base_rank + local_rank, restore_->number, reason);
@@ -81805,7 +83015,7 @@ ELASTIC_DECL task<void> pmi_node::attend(std::size_t slot) {
   const time_point now = time_->now();
   co_await time_->sleep_until(deadline_after(now, departure_grace));
   if (!departed_) departed_ = workers_[slot]->rank;
-  note_barrier();
+  advance_barrier();
 }
 
 /// Serves one worker until its connection ends.
@@ -81818,7 +83028,7 @@ ELASTIC_DECL task<void> pmi_node::talk(std::size_t slot) {
     if (!client.socket.is_open()) co_return;
     if (failure) throw asio_system_error(failure);
     if (!take_bytes(client)) co_return;
-    note_barrier();
+    advance_barrier();
   }
 }
 
@@ -81863,7 +83073,7 @@ ELASTIC_DECL void pmi_node::hang_up(worker& client, const std::string& why) {
   client.socket.close();
 }
 
-ELASTIC_DECL void pmi_node::note_barrier() {
+ELASTIC_DECL void pmi_node::advance_barrier() {
   if (departed_) {
     return refuse_barrier(fmt::format("rank {} disconnected before this barrier", *departed_));
   }
@@ -81886,7 +83096,7 @@ ELASTIC_DECL task<void> pmi_node::keep_barriers() {
     co_await pass_barrier();
     // Bytes from a worker in this barrier may have set the flag again meanwhile.
     all_wait_.reset();
-    note_barrier();
+    advance_barrier();
   }
 }
 
@@ -82004,55 +83214,18 @@ ELASTIC_DECL void wire_part::choose_ports(wire_place& mine) {
   ports_ = std::move(held);
 }
 
-inline task<void> keep_answer(task<std::vector<std::string>> asking,
-                              std::vector<std::string>* answer) {
-  *answer = co_await std::move(asking);
-}
-
-/// Warns early: a node without wire-ups takes no part in this exchange, so it would only time out.
-ELASTIC_DECL task<void> wire_part::warn_of_silence(int nodes) {
-  constexpr std::chrono::seconds pause(10);
-  co_await context_.time->sleep_until(deadline_after(context_.time->now(), pause));
-  context_.log.warning(
-      "the {} nodes of the round have met, but after {} s some have not announced the wire-up {}: "
-      "all nodes of a job need it",
-      nodes, pause.count(), kinds_);
-  co_await context_.time->sleep_until(time_point::max());
-}
-
 ELASTIC_DECL task<std::vector<wire_place>> wire_part::learn_places(rendezvous_round round,
-                                                                        wire_place mine) {
+                                                                   wire_place mine) {
   if (round.group_world_size == 1) co_return std::vector<wire_place>{mine};
-  const std::string prefix = places_prefix(round);
+  part_exchange terms;
+  terms.time = context_.time;
+  terms.log = context_.log;
+  terms.prefix = places_prefix(round);
+  terms.subject = fmt::format("the wire-up {}", kinds_);
+  terms.round = std::move(round);
   std::string text = text_of(mine);
-  task<std::vector<std::string>> exchange = publish_and_read(
-      round.agents, prefix, std::move(text), round.group_rank, round.group_world_size);
-  std::vector<std::string> gathered;
-  task<void> keeping = keep_answer(std::move(exchange), &gathered);
-  task<void> warning = warn_of_silence(round.group_world_size);
-  task<std::size_t> waiting = race(std::move(keeping), std::move(warning));
-  std::optional<std::size_t> ended;
-  std::exception_ptr gone;
-  try {
-    const time_point deadline = deadline_after(context_.time->now(), round.exchange_timeout);
-    ended = co_await with_deadline(*context_.time, deadline, std::move(waiting));
-  } catch (const error& failure) {
-    if (failure.code() != errc::connection_failed) throw;
-    gone = std::current_exception();
-  }
-  if (gone) {
-    // The node of the store is gone. The round is about to end for that, with a better message.
-    const time_point now = context_.time->now();
-    co_await context_.time->sleep_until(deadline_after(now, limits::rendezvous_reconnect_timeout));
-    std::rethrow_exception(gone);
-  }
-  if (!ended) {
-    throw error(errc::rendezvous_timeout,
-                fmt::format("not all of the {} nodes announced the wire-up {} within {} s: all "
-                            "nodes of a job need it",
-                            round.group_world_size, kinds_,
-                            std::chrono::duration<double>(round.exchange_timeout).count()));
-  }
+  task<std::vector<std::string>> exchange = exchange_texts(std::move(terms), std::move(text));
+  const std::vector<std::string> gathered = co_await std::move(exchange);
   std::vector<wire_place> places;
   for (const std::string& each : gathered) places.push_back(parse_wire_place(each));
   co_return places;
@@ -82413,7 +83586,7 @@ bool for_each_socket_near(pid_t pid, const Taker& take) {
 }
 
 /// Notes a socket that leads to a port, or listens there.
-inline void note_socket(const listed_socket& each, std::uint16_t port, sockets_to_port& found) {
+inline void add_socket(const listed_socket& each, std::uint16_t port, sockets_to_port& found) {
   const std::string_view end = each.state == socket_listen ? each.own : each.peer;
   if (number_in(end.substr(std::min(end.find(':') + 1, end.size())), 16) != port) return;
   if (each.state == socket_established) found.connected.insert(each.inode);
@@ -82422,7 +83595,7 @@ inline void note_socket(const listed_socket& each, std::uint16_t port, sockets_t
 }
 
 ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found) {
-  for_each_socket(table, [&](const listed_socket& each) { note_socket(each, port, found); });
+  for_each_socket(table, [&](const listed_socket& each) { add_socket(each, port, found); });
 }
 
 /// Calls `take` for the inode of each socket of one process, until that returns true; takes the
@@ -82468,7 +83641,7 @@ bool look_at_sockets_of_tree(pid_t root, std::size_t left, const Taker& take) {
 inline sockets_to_port sockets_of(pid_t pid, std::uint16_t port) {
   sockets_to_port sockets;
   sockets.is_whole = for_each_socket_near(pid, [&](const listed_socket& each) {
-    note_socket(each, port, sockets);
+    add_socket(each, port, sockets);
   });
   return sockets;
 }
@@ -84042,11 +85215,11 @@ inline bool is_waited_in(const collective_call& call, duration least_wait) {
 }
 
 ELASTIC_DECL wait_graph::wait_graph(const std::vector<rank_evidence>& evidence,
-                                    duration least_wait) {
+                                    duration least_wait, bool lacks_ranks) {
   ranks_.resize(evidence.size());
   add_positions(evidence, least_wait);
   for (rank_group& group : groups_) {
-    complete(group, evidence);
+    complete(group, evidence, lacks_ranks);
     relate(group);
   }
 }
@@ -84101,21 +85274,24 @@ ELASTIC_DECL void wait_graph::add_absent(rank_group& group, const std::vector<st
 }
 
 ELASTIC_DECL void wait_graph::complete(rank_group& group,
-                                       const std::vector<rank_evidence>& evidence) {
+                                       const std::vector<rank_evidence>& evidence,
+                                       bool lacks_ranks) {
   const group_position& position = *group.members.front().position;
   const bool is_of_all = is_group_of_all(position);
-  group.is_complete = is_of_all || !position.members.empty();
+  group.is_complete = is_of_all ? !lacks_ranks : !position.members.empty();
   const std::size_t size = is_of_all ? evidence.size() : position.members.size();
   // Absent members matter only for groups in which some rank waits.
   const bool waits =
       std::any_of(group.members.begin(), group.members.end(),
                   [](const group_member& member) { return member.wait != nullptr; });
-  if (group.is_complete && waits && group.members.size() < size) {
+  const bool is_known = is_of_all || group.is_complete;
+  if (is_known && waits && group.members.size() < size) {
     std::vector<std::size_t> members;
     for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
       if (is_of_all || position.members.contains(evidence[rank].rank)) members.push_back(rank);
     }
     add_absent(group, members, evidence);
+    group.is_complete = group.is_complete && group.members.size() == size;
   }
   group.least_enqueued = std::numeric_limits<std::int64_t>::max();
   for (std::size_t index = 0; index < group.members.size(); ++index) {
@@ -87021,6 +88197,64 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
     case kind::workers_stopped: return worker_sentence(event);
   }
   return {};
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2
+
+// ---- elastic/rendezvous/detail/part_exchange.ipp ----
+
+namespace elastic::detail {
+
+inline task<void> keep_answer(task<std::vector<std::string>> asking,
+                              std::vector<std::string>* answer) {
+  *answer = co_await std::move(asking);
+}
+
+/// Warns early: the exchange would only time out.
+inline task<void> warn_of_missing_texts(part_exchange terms) {
+  constexpr std::chrono::seconds pause(10);
+  co_await terms.time->sleep_until(deadline_after(terms.time->now(), pause));
+  terms.log.warning(
+      "the {} nodes of the round have met, but after {} s some have not announced {}: all nodes of "
+      "a job need it",
+      terms.round.group_world_size, pause.count(), terms.subject);
+  co_await terms.time->sleep_until(time_point::max());
+}
+
+ELASTIC_DECL task<std::vector<std::string>> exchange_texts(part_exchange terms, std::string mine) {
+  const rendezvous_round& round = terms.round;
+  if (round.group_world_size == 1) co_return std::vector<std::string>{mine};
+  task<std::vector<std::string>> exchange = publish_and_read(
+      round.agents, terms.prefix, std::move(mine), round.group_rank, round.group_world_size);
+  std::vector<std::string> gathered;
+  task<void> keeping = keep_answer(std::move(exchange), &gathered);
+  task<void> warning = warn_of_missing_texts(terms);
+  task<std::size_t> waiting = race(std::move(keeping), std::move(warning));
+  std::optional<std::size_t> ended;
+  std::exception_ptr gone;
+  try {
+    const time_point deadline = deadline_after(terms.time->now(), round.exchange_timeout);
+    ended = co_await with_deadline(*terms.time, deadline, std::move(waiting));
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) throw;
+    gone = std::current_exception();
+  }
+  if (gone) {
+    // The node of the store is gone. The round is about to end for that, with a better message.
+    const time_point now = terms.time->now();
+    co_await terms.time->sleep_until(deadline_after(now, limits::rendezvous_reconnect_timeout));
+    std::rethrow_exception(gone);
+  }
+  if (ended) co_return gathered;
+  throw error(errc::rendezvous_timeout,
+              fmt::format("not all of the {} nodes announced {} within {} s: all nodes of a job "
+                          "need it",
+                          round.group_world_size, terms.subject,
+                          std::chrono::duration<double>(round.exchange_timeout).count()));
 }
 
 }  // namespace elastic::detail
