@@ -21,10 +21,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -82,12 +84,20 @@ class fake_agent {
     return bytes;
   }
 
+  /// Sets the answer to a `begin`.
+  void answer_begin(std::string text) {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    begin_ = std::move(text);
+  }
+
   environment_map environment;
-  /// The answer to a `begin`.
-  std::string begin = R"({"kind": "write", "slot": 0, "bytes": 65536, "epoch": 3, )"
-                      R"("generation": 4, "rank": 1, "world_size": 2})";
 
  private:
+  std::string begin() {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    return begin_;
+  }
+
   void serve() {
     for (;;) {
       const unique_fd peer(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -95,7 +105,7 @@ class fake_agent {
       std::array<char, 4096> bytes;
       for (ssize_t size = 0; (size = ::recv(peer.get(), bytes.data(), bytes.size(), 0)) > 0;) {
         const std::string heard(bytes.data(), static_cast<std::size_t>(size));
-        if (has_text(heard, "begin")) answer(peer.get(), begin, slot_.get());
+        if (has_text(heard, "begin")) answer(peer.get(), begin(), slot_.get());
         if (has_text(heard, "find")) {
           answer(peer.get(), R"({"kind": "found", "epoch": 3, "generation": 4, "step": 50})",
                  slot_.get());
@@ -126,6 +136,9 @@ class fake_agent {
   unique_fd slot_;
   unique_fd listener_;
   std::uint64_t bytes_;
+  std::mutex mutex_;
+  std::string begin_ = R"({"kind": "write", "slot": 0, "bytes": 65536, "epoch": 3, )"
+                       R"("generation": 4, "rank": 1, "world_size": 2})";
   std::thread thread_;
 };
 
@@ -170,7 +183,7 @@ TEST_CASE("worker vault: what was committed is read", "[vault]") {
 
 TEST_CASE("worker vault: a refusal is no exception", "[vault]") {
   fake_agent agent(slot_bytes);
-  agent.begin = R"({"kind": "skipped", "reason": "no room"})";
+  agent.answer_begin(R"({"kind": "skipped", "reason": "no room"})");
   const std::string text = "text";
   worker_vault vault(agent.environment);
   CHECK(vault.commit({{"text", text}}, 1).reason == "no room");
@@ -180,8 +193,8 @@ TEST_CASE("worker vault: a refusal is no exception", "[vault]") {
   CHECK(none.commit({{"text", text}}, 1).reason == "there is no vault, or its agent is gone");
   CHECK_FALSE(none.newest());
   // Larger than the slot that the agent hands out.
-  agent.begin = R"({"kind": "write", "slot": 0, "bytes": 65536, "epoch": 3, "generation": 4, )"
-                R"("rank": 1, "world_size": 2})";
+  agent.answer_begin(R"({"kind": "write", "slot": 0, "bytes": 65536, "epoch": 3, "generation": 4, )"
+                R"("rank": 1, "world_size": 2})");
   CHECK(vault.commit({{"text", std::string(slot_bytes, 'x')}}, 1).reason ==
         "the agent's slot cannot be mapped");
 }
