@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib.metadata
 import os
@@ -40,6 +41,12 @@ def group_of_survivors(modules: Iterable[Any] = ()) -> Iterator[None]:
         yield
     finally:
         dist.init_process_group = original
+
+
+def end_group_at_exit() -> None:
+    """Has the process group, which stays for evaluations, end before the interpreter does: PyTorch
+    2.13 may else abort the process when it is done."""
+    atexit.register(survive._destroy_groups, True)
 
 
 def reset_accelerate(modules: Iterable[Any]) -> None:

@@ -190,6 +190,7 @@ class Trainer(lightning.pytorch.Trainer):
 
         survive._repeat(attempt, training.state)
         _has_finished = True
+        _framework.end_group_at_exit()
 
     def _begin(self, training: _Training, loggers: Any) -> None:
         super().__init__(**self._settings(loggers))

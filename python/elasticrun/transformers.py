@@ -220,6 +220,7 @@ class SurvivingTrainer:
             self._committed = None
             self.callback_handler.remove_callback(restorer)
         _has_finished = True
+        _framework.end_group_at_exit()
         return result
 
     def _check(self) -> None:
