@@ -177,7 +177,7 @@ TIME_TEST("wire part: a node that sends nothing is an error", "[wire]") {
   silent.start();
   co_await stage.end();
   CHECK(stage.log->has("the 2 nodes of the round have met, but after 10 s some have not announced "
-                       "the wire-up tf: all nodes of a job need it"));
+                       "the wire-up tf (group rank 1): all nodes of a job need it"));
   CHECK(stage.failure() == errc::rendezvous_timeout);
   CHECK(stage.failure_text() ==
         "not all of the 2 nodes announced the wire-up tf within 300 s: all nodes of a job need it");

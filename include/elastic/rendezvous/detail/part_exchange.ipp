@@ -16,6 +16,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace elastic::detail {
 
@@ -24,14 +25,40 @@ inline task<void> keep_answer(task<std::vector<std::string>> asking,
   *answer = co_await std::move(asking);
 }
 
+/// The first group ranks without a text, as words.
+inline task<std::string> silent_nodes(std::shared_ptr<store> agents, std::string prefix, int size) {
+  constexpr std::size_t most = 8;
+  std::vector<std::string> silent;
+  for (std::string& key : rank_keys(prefix, size, "")) {
+    std::string rank = key.substr(prefix.size());
+    key_list only;
+    only.push_back(std::move(key));
+    const bool is_there = co_await agents->check(std::move(only));
+    if (is_there) continue;
+    silent.push_back(silent.size() == most ? "others" : std::move(rank));
+    if (silent.size() > most) break;
+  }
+  co_return fmt::format("{}", fmt::join(silent, ", "));
+}
+
 /// Warns early: the exchange would only time out.
 inline task<void> warn_of_missing_texts(part_exchange terms) {
   constexpr std::chrono::seconds pause(10);
   co_await terms.time->sleep_until(deadline_after(terms.time->now(), pause));
-  terms.log.warning(
-      "the {} nodes of the round have met, but after {} s some have not announced {}: all nodes of "
-      "a job need it",
-      terms.round.group_world_size, pause.count(), terms.subject);
+  const rendezvous_round& round = terms.round;
+  std::string silent;
+  try {
+    task<std::string> asking = silent_nodes(round.agents, terms.prefix, round.group_world_size);
+    silent = co_await std::move(asking);
+  } catch (const error&) {
+    // The exchange meets the same error, and ends with it.
+  }
+  if (!silent.empty()) {
+    terms.log.warning(
+        "the {} nodes of the round have met, but after {} s some have not announced {} (group rank "
+        "{}): all nodes of a job need it",
+        round.group_world_size, pause.count(), terms.subject, silent);
+  }
   co_await terms.time->sleep_until(time_point::max());
 }
 
