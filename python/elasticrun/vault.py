@@ -31,6 +31,7 @@ Thread-safety: any thread, one call at a time.
 
 from __future__ import annotations
 
+import array
 import contextlib
 import ctypes
 import json
@@ -46,8 +47,8 @@ import sys
 import threading
 import time
 import zlib
-from typing import (TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional,
-                    Sequence, Tuple)
+from typing import (TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, MutableMapping, NamedTuple,
+                    Optional, Sequence, Tuple)
 
 if TYPE_CHECKING:
     from elasticrun.vault_storage import Reader, Writer
@@ -141,7 +142,7 @@ class _Buffer:
     def __init__(self, name: str, kind: str, size: int, dtype: str = "",
                  shape: Optional[List[int]] = None, place: int = 0, check: str = "0" * 8) -> None:
         self.name = name
-        self.kind = kind  # tensor, shard, array or object
+        self.kind = kind  # tensor, shard, array, bytes or object
         self.bytes = size
         self.dtype = dtype
         self.shape = shape or []
@@ -269,19 +270,63 @@ def _dtype_text(tensor: Any) -> str:
     return text
 
 
-def _view_of(value: Any) -> Optional[memoryview]:
-    """The bytes of an object that gives its memory away; None if it does not."""
+def _is_array(value: Any) -> bool:
+    """Whether it is an array of numpy whose bytes are its elements. One of another class, such as a
+    masked one, has more."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and type(value) is numpy.ndarray and value.dtype.kind in "biufcmMSU"
+
+
+def _memory_type(value: Any) -> Optional[Tuple[str, List[int]]]:
+    """The type and the shape of an object that lets others write its memory; None: it does not."""
+    if _is_array(value):
+        dtype = value.dtype
+        is_native = dtype.isnative and dtype.kind in "biuf"
+        text = dtype.char if is_native else dtype.str
+        return (text, list(value.shape)) if value.flags.writeable else None
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.ndarray):
+        return None
     try:
         view = memoryview(value)
-    except TypeError:
+    except (TypeError, ValueError, BufferError):
         return None
-    return view if view.c_contiguous else None
+    return (view.format, list(view.shape or ())) if view.c_contiguous and not view.readonly else None
+
+
+def _memory(value: Any) -> memoryview:
+    """The bytes of such an object; of an array whose elements do not lie one after the other, those
+    of a copy."""
+    if _is_array(value):
+        numpy = sys.modules["numpy"]
+        value = numpy.ascontiguousarray(value).reshape(-1).view(numpy.uint8)
+    view = memoryview(value)
+    return view.cast("B") if view.nbytes else memoryview(bytearray())
+
+
+def _new_array(buffer: _Buffer) -> Any:
+    """An array for a buffer in the place of which the state has nothing.
+
+    Errors: VaultError if none can be made.
+    """
+    if buffer.kind == "bytes":
+        return bytearray(buffer.bytes)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        with contextlib.suppress(TypeError, ValueError):
+            made = numpy.empty(buffer.shape, numpy.dtype(buffer.dtype))
+            if made.nbytes == buffer.bytes:
+                return made
+    elif len(buffer.shape) == 1 and buffer.dtype in array.typecodes:
+        return array.array(buffer.dtype, bytes(buffer.bytes))
+    raise VaultError(f"{buffer.name} is an array of type {buffer.dtype} and shape {buffer.shape}, "
+                     f"and the state has none for it")
 
 
 def _take(value: Any, name: str, buffers: List[_Buffer], last: Sequence[_Buffer] = ()) -> Any:
     """A tree of JSON for a value, whose tensors, arrays and other objects go to `buffers`. Those of
     the `last` commit are used again where they describe the same."""
-    if type(value) in _PLAIN:
+    if type(value) in _PLAIN and not _is_long(value):
         is_number = isinstance(value, float) and not math.isfinite(value)
         return {"f": repr(value)} if is_number else {"v": value}
     torch = sys.modules.get("torch")
@@ -289,7 +334,8 @@ def _take(value: Any, name: str, buffers: List[_Buffer], last: Sequence[_Buffer]
         place = len(buffers)
         buffers.append(_tensor_buffer(value, name, last[place] if place < len(last) else None))
         return {"b": place}
-    if isinstance(value, Mapping) and all(type(key) in (str, int) for key in value):
+    if isinstance(value, Mapping) and all(type(key) in (str, int) and not _is_long(key)
+                                          for key in value):
         return {"d": [[key, _take(each, f"{name}.{key}" if name else str(key), buffers, last)]
                       for key, each in value.items()]}
     if type(value) in (list, tuple):
@@ -316,15 +362,18 @@ def _tensor_buffer(value: Any, name: str, last: Optional[_Buffer]) -> _Buffer:
     return last
 
 
+def _is_long(value: Any) -> bool:
+    """Whether it is a number that readers of JSON may refuse."""
+    return type(value) is int and value.bit_length() > 63
+
+
 def _buffer_of(value: Any, name: str) -> _Buffer:
-    view = None if isinstance(value, bytes) else _view_of(value)
-    numpy = sys.modules.get("numpy")
-    if view is None and numpy is not None and isinstance(value, numpy.ndarray) \
-            and not value.dtype.hasobject:
-        view = _view_of(numpy.ascontiguousarray(value))
-    if view is not None:
-        buffer = _Buffer(name, "array", view.nbytes, view.format, list(view.shape or ()))
-        buffer.source = view.cast("B") if view.nbytes else memoryview(b"")
+    known = _memory_type(value)
+    if known is not None:
+        memory = _memory(value)
+        kind = "bytes" if type(value) is bytearray else "array"
+        buffer = _Buffer(name, kind, memory.nbytes, *known)
+        buffer.source = memory
         return buffer
     try:
         content = pickle.dumps(value)
@@ -730,17 +779,20 @@ class _Restore:
             is_list = isinstance(current, (list, tuple)) and len(current) == len(children)
             for index, child in enumerate(children):
                 self.check(child, current[index] if is_list else _MISSING, f"{name}.{index}")
+        elif _is_tensor(current) or (_memory_type(current) or ("", []))[1]:
+            raise VaultError(f"{name} is a {type(current).__name__}, and a number or a text in "
+                             f"memory")
 
     def _check_buffer(self, buffer: _Buffer, current: Any) -> None:
         if current is _MISSING or buffer.kind == "object":
             if buffer.kind == "shard":
                 raise VaultError(f"{buffer.name} is sharded, and the state has no tensor for it: "
                                  f"make the optimizer's state first")
+            if buffer.kind == "array":
+                _new_array(buffer)
             return
-        if buffer.kind == "array":
-            view = _view_of(current)
-            known = None if view is None else (view.format, list(view.shape or ()))
-            if known != (buffer.dtype, buffer.shape) or view is None or view.readonly:
+        if buffer.kind in ("array", "bytes"):
+            if _memory_type(current) != (buffer.dtype, buffer.shape):
                 raise VaultError(f"{buffer.name} has to be a writable array of type {buffer.dtype} "
                                  f"and shape {buffer.shape}, and is a {type(current).__name__}")
             return
@@ -760,7 +812,7 @@ class _Restore:
         if "b" in node:
             return self._put_buffer(self._buffers[node["b"]], current)
         if "d" in node:
-            target = current if isinstance(current, dict) else {}
+            target = current if isinstance(current, MutableMapping) else {}
             for key, child in node["d"]:
                 target[key] = self.put(child, target.get(key, _MISSING))
             return target
@@ -780,11 +832,14 @@ class _Restore:
             content = bytearray(buffer.bytes)
             self._content.read(buffer, memoryview(content))
             return pickle.loads(content)
-        if buffer.kind == "array":
-            array = current if current is not _MISSING else bytearray(buffer.bytes)
-            if buffer.bytes:
-                self._content.read(buffer, memoryview(array).cast("B"))
-            return array
+        if buffer.kind in ("array", "bytes"):
+            target = current if current is not _MISSING else _new_array(buffer)
+            is_scattered = _is_array(target) and not target.flags.c_contiguous
+            staged = sys.modules["numpy"].empty_like(target, order="C") if is_scattered else target
+            self._content.read(buffer, _memory(staged))
+            if is_scattered:
+                target[...] = staged
+            return target
         torch = _torch()
         if torch is None:
             raise VaultError(f"{buffer.name} is a tensor, and torch is not imported")
@@ -828,7 +883,8 @@ def _here() -> Optional[_Vault]:
 
 def save(state_dict: Mapping[str, Any], step: int, checksum: bool = True) -> bool:
     """Copies a state into memory of the agent: nested dicts, lists and tuples of tensors (of a
-    DTensor: the part of this rank), of arrays, and of values that can be pickled. `step` is what
+    DTensor: the part of this rank), of arrays, and of values that can be pickled, as an array that
+    is read-only is. `step` is what
     `load` returns, at least 0. Without `checksum` a commit takes two thirds of the time, and `load`
     does not notice damaged tensors.
 
@@ -844,14 +900,16 @@ def save(state_dict: Mapping[str, Any], step: int, checksum: bool = True) -> boo
 
 def load(state_dict: Dict[str, Any]) -> Optional[int]:
     """Writes the state of the newest commit that all ranks have into `state_dict`: into its tensors
-    where it has them; entries that it lacks are added, with tensors on the CPU.
+    and arrays where it has them; entries that it lacks are added, with tensors on the CPU.
 
     Result: the step of the commit; None if there is nothing to restore: the state is unchanged.
-    Errors: `VaultError` if a tensor has another type or shape, or the state has an entry that the
-    commit lacks: it is unchanged then; or if the agent does not answer, or the memory is damaged:
+    Errors: TypeError if `state_dict` is no dict; `VaultError` if a tensor has another type or shape,
+    or the state has an entry that the commit lacks: it is unchanged then; or if the agent does not answer, or the memory is damaged:
     end the worker. All ranks then
     restart from an earlier commit.
     """
+    if not isinstance(state_dict, MutableMapping):
+        raise TypeError(f"load writes into a dict, and was given a {type(state_dict).__name__}")
     here = _here()
     if here is None:
         return None

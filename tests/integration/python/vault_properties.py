@@ -7,6 +7,7 @@ torch.distributed.checkpoint.
 """
 
 import array
+import collections
 import json
 import mmap
 import os
@@ -74,6 +75,8 @@ def check_round_trip():
     assert again["nested"]["list"] == [1, [2, "x"]] and again["nested"]["flag"] is True
     assert again["long"] == state["long"]
     assert restored(file, {})["w"] == state["w"], "what the state lacks is added"
+    as_user_dict = restored(slot_of({"n": {"step": 5}}), collections.UserDict(n={"step": 0}))
+    assert as_user_dict == collections.UserDict(n={"step": 5})
 
 
 def check_without_checksum():
@@ -238,8 +241,66 @@ def check_arrays(numpy):
     """Arrays whose elements do not lie one after the other are arrays all the same."""
     table = numpy.arange(12.0).reshape(4, 3)
     file = slot_of({"t": table.T, "e": numpy.arange(8)[::2]})
-    state = restored(file, {"t": numpy.zeros((3, 4)), "e": numpy.zeros(4, dtype=int)})
-    assert (state["t"] == table.T).all() and list(state["e"]) == [0, 2, 4, 6]
+    # … and so are those into which they are restored.
+    for target in numpy.zeros((3, 4)), numpy.zeros((4, 3)).T, numpy.zeros((6, 8))[::2, ::2]:
+        state = restored(file, {"t": target, "e": numpy.zeros(8, dtype=int)[::2]})
+        assert state["t"] is target and (target == table.T).all()
+        assert list(state["e"]) == [0, 2, 4, 6]
+    check_kinds_of_arrays(numpy)
+    check_memory_that_is_no_array(numpy)
+
+
+def check_kinds_of_arrays(numpy):
+    """A state without an array gets one like that which was committed."""
+    for kind in "?bBhHiIlLqQefdgFDG":
+        check_array(numpy, numpy.arange(6).reshape(2, 3).astype(kind))
+    for one in [numpy.array(["2026-11-29"], "M8[D]"), numpy.array([5], "m8[s]"),
+                numpy.array(["some", "words"]), numpy.array([b"bytes"]), numpy.array(2.5),
+                numpy.arange(4, dtype=">i4"), numpy.zeros((0, 3)), numpy.array([], "U")]:
+        check_array(numpy, one)
+    file = slot_of({"w": numpy.arange(3.0)})
+    for other in numpy.zeros(3, "f4"), numpy.zeros(4), numpy.zeros(3, ">f8"), array.array("d", [1]):
+        assert "w has to be a writable array of type d and shape [3]" in refusal(
+            restored, file, {"w": other})
+    locked = numpy.zeros(3)
+    locked.flags.writeable = False
+    assert "w has to be a writable array" in refusal(restored, file, {"w": locked})
+    table = slot_of({"w": numpy.zeros((2, 2))})
+    del sys.modules["numpy"]
+    try:
+        assert restored(file, {})["w"] == array.array("d", [0, 1, 2])
+        assert "the state has none for it" in refusal(restored, table, {})
+    finally:
+        sys.modules["numpy"] = numpy
+
+
+def check_array(numpy, one):
+    file = slot_of({"w": one})
+    for state in {}, {"w": numpy.empty_like(one)}:
+        again = restored(file, dict(state))["w"]
+        assert type(again) is numpy.ndarray and again.dtype == one.dtype, one.dtype
+        assert again.shape == one.shape and (again == one).all(), one.dtype
+        assert not state or again is state["w"], one.dtype
+
+
+def check_memory_that_is_no_array(numpy):
+    """Memory that nobody may write, or that is not all, is pickled as other objects are."""
+    locked = numpy.arange(3.0)
+    locked.flags.writeable = False
+    values = {"best": numpy.float64(1.5), "day": numpy.datetime64("2026-11-29"),
+              "name": numpy.str_("x"), "locked": locked, "long": 10**100,
+              "masked": numpy.ma.array([1, 2], mask=[False, True]), "matrix": numpy.matrix([[1, 2]]),
+              "row": numpy.array([(1, 2.0)], dtype=[("a", int), ("b", float)])}
+    file = slot_of(values)
+    for state in {}, dict(values):
+        again = restored(file, state)
+        for name, one in values.items():
+            assert type(again[name]) is type(one) and str(again[name]) == str(one), name
+    assert restored(slot_of({10**5000: 10**5000}), {}) == {10**5000: 10**5000}
+    file = slot_of({"w": 3.5})
+    for other in numpy.zeros(3), bytearray(3):
+        assert "and a number or a text in memory" in refusal(restored, file, {"w": other})
+    assert restored(file, {"w": numpy.float64(1)}) == {"w": 3.5}
 
 
 def numpy_sums(numpy, content):
