@@ -7,6 +7,7 @@
 
 #include <elastic/agent/detail/workers/unserved_store.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/contract/detail/printed_exception.hpp>
 #include <elastic/diagnosis/detail/group_position.hpp>
 #include <elastic/diagnosis/detail/process_texts.hpp>
 #include <elastic/diagnosis/detail/rank_evidence.hpp>
@@ -30,6 +31,7 @@ namespace {
 using detail::collective_call;
 using detail::group_position;
 using detail::judge_stall;
+using detail::last_exception;
 using detail::merge_stacks;
 using detail::parse_digest;
 using detail::parse_main_stack;
@@ -46,7 +48,6 @@ using detail::stall_verdict;
 using detail::store_addresses_in;
 using detail::thread_stack;
 using detail::to_digest;
-using detail::uncaught_exception;
 
 void require_printable(std::string_view line, const char* promise) {
   for (const char byte : line) {
@@ -136,11 +137,11 @@ void stderr_lines(std::string_view input) {
     lines.emplace_back(rest.substr(0, rest.find('\n')));
     rest.remove_prefix(std::min(lines.back().size() + 1, rest.size()));
   }
-  const std::string exception = uncaught_exception(lines);
+  const auto exception = last_exception(lines);
   const bool is_shown = std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
-    return line.ends_with(exception);
+    return exception && line.ends_with(exception->text);
   });
-  require(exception.empty() || is_shown, "an exception is the end of a line");
+  require(!exception || is_shown, "an exception is the end of a line");
 }
 
 /// A script, and what it gets as arguments.

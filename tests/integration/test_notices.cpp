@@ -67,6 +67,15 @@ TEST_CASE("notices: a worker that goes on after its report lives", "[integration
   CHECK_FALSE(has_text(result.err, "reported"));
 }
 
+TEST_CASE("notices: a worker that shows an exception that it has caught lives", "[integration]") {
+  failing_job job;
+  const auto result = job.run_command(job.command("show", {"--end-after-error", "0.5"}));
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(has_text(result.err, "LookupError"));
+  CHECK_FALSE(has_text(result.err, "is hung"));
+}
+
 TEST_CASE("notices: a rank that hangs in atexit is named, and where it is", "[integration]") {
   const std::string python = test::torch_213_python();
   if (python.empty()) return;

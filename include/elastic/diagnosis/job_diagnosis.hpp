@@ -43,9 +43,9 @@ struct job_diagnosis {
   /// it already: one reported an exception and does not end; some of the job have ended with
   /// success and the others make no progress. Costs nothing until a worker gives such a sign.
   bool notices = false;
-  /// With `notices`: how long a worker that has reported an exception, with its error file or with
-  /// a traceback that ends its stderr, may do nothing at all before it is killed as a hung worker,
-  /// with that exception as the reason. 0: it is never killed.
+  /// With `notices`: how long a worker that ends by an exception, as its error file or PyTorch's
+  /// hook for uncaught exceptions shows, may do nothing at all before it is killed as a hung
+  /// worker, with that exception as the reason. 0: it is never killed.
   duration end_after_error = std::chrono::seconds(30);
   /// What verdicts and stacks call this node. Empty: the host's name.
   std::string node_name;

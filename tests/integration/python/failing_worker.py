@@ -4,6 +4,7 @@
 
   failing_worker.py record    it writes its error file, as PyTorch's @record does, and sleeps
   failing_worker.py print     it ends by an exception, and something sleeps at its end
+  failing_worker.py show      it shows an exception that it has caught, and sleeps for a while
   failing_worker.py catch     it writes its error file, goes on to print, and ends well
 """
 import atexit
@@ -11,6 +12,7 @@ import json
 import os
 import sys
 import time
+import traceback
 
 HANG = 600
 
@@ -22,13 +24,22 @@ def record(text):
         json.dump({"message": report}, file)
 
 
+def print_with_rank(kind, value, trace):
+    """As the hook does that PyTorch has after init_process_group."""
+    for line in "".join(traceback.format_exception(kind, value, trace)).splitlines():
+        sys.stderr.write(f"[rank1]: {line}\n")
+
+
 def main():
     how = sys.argv[1]
     if os.environ["RANK"] != "1" or os.environ["TORCHELASTIC_RESTART_COUNT"] != "0":
         return
     if how == "print":
+        sys.excepthook = print_with_rank
         atexit.register(time.sleep, HANG)
         raise ValueError("no such shard")
+    if how == "show":
+        raise LookupError
     record("ValueError: no such shard")
     if how == "record":
         time.sleep(HANG)
@@ -37,4 +48,8 @@ def main():
         time.sleep(0.1)
 
 
-main()
+try:
+    main()
+except LookupError:
+    traceback.print_exc()
+    time.sleep(3)

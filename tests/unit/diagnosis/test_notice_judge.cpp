@@ -158,8 +158,8 @@ void act(node& stage, std::istringstream& words, const std::string& what) {
     std::istringstream rest(arguments);
     acting_worker& worker = stage.at(rank);
     worker_activity& activity = *worker.signs.activity;
-    if (what == "fails") {
-      worker.signs.failure = {arguments, stage.now()};
+    if (what == "fails" || what == "shows") {
+      worker.signs.failure = {arguments, stage.now(), what == "fails"};
     } else if (what == "forgets") {
       worker.signs.failure.reset();
     } else if (what == "ends") {
@@ -204,7 +204,7 @@ std::vector<std::string> play(const std::vector<std::string>& scenario) {
     stage.run_until(start + seconds_of(at));
     act(stage, words, what);
     // The workers' ends and exceptions wake the judge.
-    if (what == "fails" || what == "ends") stage.look();
+    if (what == "fails" || what == "shows" || what == "ends") stage.look();
   }
   return stage.lines();
 }
@@ -251,7 +251,7 @@ TEST_CASE("notice judge: in a day, no worker is named that makes progress", "[di
   acting_worker& catches = stage.at(1);
   catches.next_step = stage.now() + 1s;
   catches.step_period = 4s;
-  catches.signs.failure = {"ValueError: a bad batch", stage.now()};
+  catches.signs.failure = {"ValueError: a bad batch", stage.now(), true};
   stage.look();
   stage.run_until(start + 24h);
   CAPTURE(stage.lines());

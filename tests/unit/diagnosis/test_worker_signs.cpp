@@ -3,6 +3,7 @@
 #include <elastic/diagnosis/detail/worker_signs.hpp>
 
 #include <elastic/base/limits.hpp>
+#include <elastic/contract/detail/printed_exception.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/diagnosis/detail/error_file_watch.hpp>
 #include <support/catch.hpp>
@@ -26,8 +27,8 @@ namespace {
 namespace worker_signs_test {
 
 using namespace std::chrono_literals;
+using detail::last_exception;
 using detail::reported_exception;
-using detail::uncaught_exception;
 
 // ---- stderr -------------------------------------------------------------------------------------
 
@@ -46,7 +47,8 @@ const std::string ranked = R"([rank1]:   File "/home/me/train.py", line 10, in m
 )";
 
 std::string exception_in(const std::string& text) {
-  return uncaught_exception(test::lines_of(text));
+  const auto last = last_exception(test::lines_of(text));
+  return last ? last->text : std::string();
 }
 
 TEST_CASE("worker signs: a traceback that nobody has caught ends stderr", "[diagnosis]") {
@@ -65,6 +67,12 @@ TEST_CASE("worker signs: a traceback that nobody has caught ends stderr", "[diag
                      "  File \"<frozen runpy>\", line 198, in _run_module_as_main\n"
                      "  File \"/home/me/train.py\", line 2, in main\n"
                      "ValueError\n") == "ValueError");
+}
+
+TEST_CASE("worker signs: an exception is fatal if PyTorch's hook has printed it", "[diagnosis]") {
+  CHECK(last_exception(test::lines_of(ranked))->is_fatal);
+  // A script that catches it in a module, and shows it, prints the same.
+  CHECK_FALSE(last_exception(test::lines_of(traceback + "ValueError: no such shard\n"))->is_fatal);
 }
 
 TEST_CASE("worker signs: other ends of stderr are no exception", "[diagnosis]") {

@@ -112,7 +112,8 @@ ELASTIC_DECL void notice_judge::judge_failure(record& entry, time_point now,
     told.places = {entry.last.local_rank};
     notices.push_back(std::move(told));
   }
-  if (end_after_error_ <= duration::zero() || entry.punished == failure.at) return;
+  const bool may_end = failure.is_fatal && end_after_error_ > duration::zero();
+  if (!may_end || entry.punished == failure.at) return;
   const time_point ended_at =
       deadline_after(std::max(entry.idle_since, failure.at), end_after_error_);
   if (!is_due(ended_at, now)) return;

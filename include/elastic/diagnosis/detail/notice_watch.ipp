@@ -8,6 +8,7 @@
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
+#include <elastic/contract/detail/printed_exception.hpp>
 #include <elastic/diagnosis/job_diagnosis.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/telemetry/job_event.hpp>
@@ -177,7 +178,7 @@ ELASTIC_DECL task<std::vector<worker_signs>> notice_watch::look() {
 }
 
 ELASTIC_DECL void notice_watch::keep_failure(int local_rank, const std::string& text) {
-  if (!text.empty()) recorded_[local_rank] = {text, agent_.time->now()};
+  if (!text.empty()) recorded_[local_rank] = {text, agent_.time->now(), true};
 }
 
 /// An exception in the error file counts more than one on stderr, of which it may be the cause.
@@ -187,14 +188,14 @@ ELASTIC_DECL void notice_watch::read_failure(worker_signs& signs) {
     signs.failure = recorded->second;
     return;
   }
-  std::string text = uncaught_exception(agent_.last_stderr(signs.local_rank));
-  if (text.empty()) {
+  std::optional<printed_exception> last = last_exception(agent_.last_stderr(signs.local_rank));
+  if (!last) {
     printed_.erase(signs.local_rank);
     return;
   }
   worker_signs::exception& printed = printed_[signs.local_rank];
-  if (printed.text != text) printed = {std::move(text), agent_.time->now()};
-  signs.failure = printed;
+  const time_point at = printed.text == last->text ? printed.at : agent_.time->now();
+  signs.failure = printed = {std::move(last->text), at, last->is_fatal};
 }
 
 ELASTIC_DECL task<void> notice_watch::report(notice said) {

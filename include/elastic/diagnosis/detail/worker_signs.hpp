@@ -46,6 +46,8 @@ struct worker_signs {
     std::string text;
     /// When it was reported.
     time_point at{};
+    /// The program ends by it. Otherwise the script may have caught it and only shown it.
+    bool is_fatal = false;
   };
 
   int rank = 0;
@@ -74,15 +76,7 @@ struct worker_signs {
 /// Result: empty if the process has ended, or there is too much to read.
 ELASTIC_DECL std::optional<worker_activity> look_at_activity(pid_t root, std::size_t most_files);
 
-/// The exception with which a Python program ends, from the last lines of its stderr: the last line
-/// of a traceback that nobody has caught and after which nothing was printed but messages of
-/// PyTorch's own log. A traceback was not caught if it begins in a module, or if PyTorch's hook for
-/// such exceptions has printed it, which puts the rank before each line.
-///
-/// Result: "ValueError: no such shard"; empty if the lines end in another way.
-ELASTIC_DECL std::string uncaught_exception(const std::vector<std::string>& lines);
-
-/// The exception in the error file of a worker.
+/// The exception in the error file of a worker, which is fatal.
 ///
 /// @param since  an older file is none of this worker
 /// Result: empty if there is none, it is not complete, not a regular file or too large.
