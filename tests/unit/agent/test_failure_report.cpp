@@ -146,6 +146,24 @@ TEST_CASE("failure report: root cause, others, stderr and those that were stoppe
         "=======================================================\n");
 }
 
+TEST_CASE("failure report: exceptions with which stopped workers were ending are named", "[agent]") {
+  const auto ending = [](int rank, const std::string& exception) {
+    auto failure = stopped_failure_of(rank, 101);
+    failure.last_stderr = {"Traceback (most recent call last):",
+                           "  File \"train.py\", line 52, in <module>", exception};
+    return failure;
+  };
+  const std::vector<run_result::failure> failures = {
+      failure_of(0, exit_status::exited(1), 100), ending(1, "ValueError: bad batch 17"),
+      ending(2, "RuntimeError: Connection closed by peer"), ending(3, "KeyboardInterrupt"),
+      ending(4, "RuntimeError: Connection closed by peer"), stopped_failure_of(5, 101)};
+  CHECK_THAT(elastic::failure_report("train.py", failures),
+             elastic::test::contains_text(
+                 "Stopped by the agent because of it: rank 1-5\n"
+                 "  rank 2, 4 had printed: RuntimeError: Connection closed by peer\n"
+                 "  rank 1 had printed: ValueError: bad batch 17\n"));
+}
+
 TEST_CASE("failure report: nothing failed, nothing to report", "[agent]") {
   CHECK(elastic::failure_report("x", {}).empty());
   CHECK(elastic::root_cause({}) == nullptr);

@@ -5,12 +5,14 @@
 #include <elastic/agent/failure_report.hpp>
 
 #include <elastic/base/time.hpp>
+#include <elastic/contract/detail/printed_exception.hpp>
 #include <elastic/process/exit_status.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <ctime>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -225,6 +227,32 @@ inline std::string report_kind(const std::vector<run_result::failure>& failures,
   return text;
 }
 
+/// A line about the workers that the agent has stopped, and one for each exception with which they
+/// were ending, since one of these may be the cause: a worker closes its connections, and so makes
+/// others fail, before it has ended.
+inline std::string report_stopped(const std::vector<const run_result::failure*>& stopped) {
+  constexpr std::size_t most_exceptions = 3;
+  constexpr std::size_t shown_bytes = 200;
+  std::vector<int> ranks;
+  std::map<std::string, std::vector<int>> exceptions;
+  for (const run_result::failure* const each : stopped) {
+    ranks.push_back(each->rank);
+    const auto last = last_exception(each->last_stderr);
+    if (!last || last->text == "KeyboardInterrupt") continue;
+    std::string text = last->text.substr(0, shown_bytes);
+    if (exceptions.size() < most_exceptions || exceptions.contains(text)) {
+      exceptions[std::move(text)].push_back(each->rank);
+    }
+  }
+  if (ranks.empty()) return {};
+  std::string lines = fmt::format("Stopped by the agent because of it: rank {}\n",
+                                  rank_ranges(std::move(ranks)));
+  for (const auto& [text, own] : exceptions) {
+    lines += fmt::format("  rank {} had printed: {}\n", rank_ranges(own), text);
+  }
+  return lines;
+}
+
 }  // namespace detail
 
 ELASTIC_DECL std::string failure_report(const std::string& name,
@@ -243,14 +271,11 @@ ELASTIC_DECL std::string failure_report(const std::string& name,
     }
   }
   if (others.empty()) others = "  <NO_OTHER_FAILURES>\n";
-  std::vector<int> stopped;
+  std::vector<const run_result::failure*> stopped;
   for (const run_result::failure& failure : failures) {
-    if (&failure != root && detail::is_victim(failure, first_own)) stopped.push_back(failure.rank);
+    if (&failure != root && detail::is_victim(failure, first_own)) stopped.push_back(&failure);
   }
-  const std::string peers = stopped.empty()
-                                ? ""
-                                : fmt::format("Stopped by the agent because of it: rank {}\n",
-                                              detail::rank_ranges(std::move(stopped)));
+  const std::string peers = detail::report_stopped(stopped);
   const std::string title = name + " FAILED\n";
   constexpr std::size_t widest = 60;
   const std::size_t width = std::min(widest, detail::longest_line(title + others + cause));
