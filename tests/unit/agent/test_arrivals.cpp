@@ -94,6 +94,11 @@ TEST_CASE("arrivals: no warning if all have come, or if the job may not use the 
   CHECK(missing_workers(seen({none, connected}, 8)).empty());
   CHECK(missing_workers(seen({connected, connected}, 8)).empty());
   CHECK(missing_workers(seen({connected, connected}, std::nullopt)).empty());
+  // They are connected, and have not said so yet.
+  CHECK(missing_workers(
+            seen(std::vector<std::optional<port_use>>(8, connected), 0)).empty());
+  CHECK(missing_workers(seen({connected, connected, none}, 0))
+            .ends_with("(2 of 8 ranks have come)"));
   // Of whom /proc shows nothing nobody can say that it is missing.
   CHECK(missing_workers(seen({std::nullopt}, 7)) ==
         "after 30 s 7 of 8 ranks have come to init_process_group at 10.0.0.7:29500");

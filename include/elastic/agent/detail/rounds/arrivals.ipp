@@ -106,7 +106,6 @@ inline std::string_view place_of_missing(const arrivals& seen, std::size_t conne
 }
 
 ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
-  if (seen.come && *seen.come >= seen.world) return {};
   std::vector<std::int64_t> missing;
   std::vector<std::int64_t> connecting;
   std::size_t connected = 0;
@@ -115,7 +114,10 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
     if (worker.use == port_use::connecting) connecting.push_back(worker.rank);
     if (worker.use && *worker.use != port_use::connected) missing.push_back(worker.rank);
   }
-  const bool is_used = seen.come.value_or(0) > 0 || connected > 0 || !connecting.empty();
+  // A worker is connected before it says that it has come.
+  const auto present = std::max(seen.come.value_or(0), static_cast<std::int64_t>(connected));
+  if (present >= seen.world) return {};
+  const bool is_used = present > 0 || !connecting.empty();
   const std::string sought = to_text(seen.sought);
   if (!is_used) {
     if (sought.empty()) return {};
@@ -123,7 +125,7 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
                        arrival_patience.count(), seen.store, sought);
   }
   const std::string count =
-      seen.come ? fmt::format("{} of {} ranks have come", *seen.come, seen.world) : std::string();
+      seen.come ? fmt::format("{} of {} ranks have come", present, seen.world) : std::string();
   if (missing.empty() && count.empty()) return {};
   // Workers that run where this node cannot inspect them, for example in a container, may have
   // connected.
