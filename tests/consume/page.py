@@ -49,7 +49,7 @@ from elasticrun import worker
 channel = worker.connect()
 print(sys.argv[1], "line at the end", file=sys.stderr, flush=True)
 for step in range(100000):
-    channel.progress(step, 100000, text=sys.argv[1])
+    channel.progress(step, 100000, text=sys.argv[1], metrics={"loss <b>": 1 / (step + 1)})
     if os.path.exists(sys.argv[2] + os.environ["RANK"]):
         os.unlink(sys.argv[2] + os.environ["RANK"])
         with channel.expires(0.1, "all_reduce"):
@@ -189,6 +189,11 @@ def read_journal(folder, name="logs"):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def fetched_lines(url):
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return [json.loads(line) for line in answer.read().splitlines()]
+
+
 def check(condition, what):
     if not condition:
         sys.exit(f"page.py: {what}")
@@ -231,8 +236,26 @@ def check_attempts(browser, agent, folder):
     check(any("the nodes meet" in text for text in texts), f"no meeting is shown: {texts}")
     died = f"rank {end['rank']} (local rank 2, pid {end['pid']}) failed: {end['reason']}"
     check(any(text.endswith(died) for text in texts), f"{died!r} is not shown: {texts}")
+    link = browser.run("return document.querySelector('a[download]').href")
+    check(fetched_lines(link) == read_journal(folder), f"{link} has other records")
     raw = [text for _, text, kind in lines if kind in text]
     check(not raw, f"these are not sentences: {raw}")
+
+
+def check_curves(browser):
+    """How the training goes, over time, with the failure."""
+    names = comes_true("the page draws what workers report over time", lambda: browser.run("""
+        const names = [...document.querySelectorAll('figcaption b')].map(name => name.textContent);
+        const isMarked = document.querySelector('svg line.failure title');
+        return names.length === 2 && isMarked && names;"""))
+    check(names == ["seconds a step", "loss <b>"], f"the curves are {names}")
+    mark = browser.run("return document.querySelector('svg line.failure title').textContent")
+    check("ended" in mark, f"the failure is marked by {mark!r}")
+    # The largest numbers, and a time without values.
+    broken = browser.run("""
+        const curve = { name: "x", span_us: 1, points: [[1, 1, -1e308], [2, 2, 1e308], [90, 3, 0]] };
+        return figureOf(curve, [], 1, 90).querySelector("path").getAttribute("d");""")
+    check(broken == "M0.0 95.0h0L11.2 5.0M1000.0 50.0h0", f"large values are drawn as {broken}")
 
 
 def happened(browser, *parts):
@@ -537,6 +560,7 @@ def main():
         browser = Browser(folder)
         stack.callback(browser.close)
         check_attempts(browser, agent, folder)
+        check_curves(browser)
         check_details(browser, text)
         check_hang(browser, agent, peer, folder)
         third = Agent(options.elasticrun, folder, 0, text, *meeting, "--log-dir", "/dev/null")

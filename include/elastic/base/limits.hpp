@@ -351,6 +351,9 @@ inline constexpr std::size_t status_token_bytes = 256;
 /// The shown part of a job: its last attempts, and the ways in which workers ended.
 inline constexpr std::size_t viewed_attempts = 64;
 inline constexpr std::size_t viewed_exits = 512;
+/// The points of a curve of the status page, and the marks of what disturbed the job.
+inline constexpr std::size_t curve_points = 256;
+inline constexpr std::size_t curve_marks = 64;
 /// One report of a node to the node that shows the job (it takes up to twice as much in a message
 /// of the rendezvous), how many reports it sends at a time, and how many events per second.
 inline constexpr std::size_t node_report_bytes = 30 * 1024;

@@ -280,7 +280,9 @@ roles_source source_of(const two_roles& job) {
     roles_source::entry& entry = source.roles.emplace_back();
     entry.name = job.roles.roles[at].shown.name;
     entry.source = {[view = job.views[at]] { return view; },
-                    []() -> std::optional<elastic::detail::viewed_stores> { return {}; }};
+                    []() -> std::optional<elastic::detail::viewed_stores> { return {}; },
+                    [] { return std::string(); },
+                    [] { return std::vector<elastic::journal_record>(); }};
   }
   return source;
 }

@@ -46,7 +46,9 @@ http_head get(std::string target, std::string header = {}, std::string value = {
 /// What the server looks at for an answer.
 elastic::detail::status_source view_source(const job_view& view) {
   return {[view] { return std::make_shared<const job_view>(view); },
-          []() -> std::optional<elastic::detail::viewed_stores> { return {}; }};
+          []() -> std::optional<elastic::detail::viewed_stores> { return {}; },
+          [] { return elastic::detail::job_curves().json(); },
+          [] { return std::vector<elastic::journal_record>(); }};
 }
 
 TEST_CASE("status answer: whose output is asked for", "[status]") {
@@ -63,6 +65,19 @@ TEST_CASE("status answer: whose output is asked for", "[status]") {
     CAPTURE(path);
     CHECK(rank_of(path) == -1);
   }
+}
+
+TEST_CASE("status answer: the journal is a file of the records that the agent has", "[status]") {
+  journal_story story;
+  story.begin().start(0, 1);
+  elastic::detail::status_source source = view_source({});
+  source.records = [&] { return story.records; };
+  const status_answer answer = answer_of(get("/api/v1/journal"), {}, source, 0);
+  CHECK(answer.type == "application/jsonl");
+  CHECK(answer.headers.front().second == "attachment; filename=\"journal.jsonl\"");
+  std::string lines;
+  for (const elastic::journal_record& record : story.records) lines += to_json_line(record) + "\n";
+  CHECK(answer.body == lines);
 }
 
 TEST_CASE("status address: what it may be", "[status]") {
@@ -267,6 +282,8 @@ TEST_CASE("status: the job is looked at once, and for nobody who is refused", "[
   };
   const std::vector<row> rows = {{get("/metrics"), 401, 0},
                                  {get("/api/v1/job"), 401, 0},
+                                 {get("/api/v1/curves"), 401, 0},
+                                 {get("/api/v1/journal"), 401, 0},
                                  {get("/api/v1/job?token=x" + token), 401, 0},
                                  {get("/metrics", "host", "evil.example"), 421, 0},
                                  {post, 405, 0},

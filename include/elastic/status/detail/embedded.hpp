@@ -150,6 +150,14 @@ progress { width: 100%; height: .9rem; accent-color: var(--run); }
 .failure .mark, .hang .mark { color: var(--bad); }
 .membership .mark, .request .mark { color: var(--stop); }
 .success .mark { color: var(--run); }
+#curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); gap: .6rem; }
+figure { margin: 0; }
+figcaption { display: flex; justify-content: space-between; font-size: .85rem; }
+svg { width: 100%; height: 6rem; border-bottom: 1px solid var(--line); }
+svg * { fill: none; stroke: var(--run); vector-effect: non-scaling-stroke; }
+svg line { stroke: var(--stop); stroke-dasharray: 3 3; }
+svg .failure, svg .stall { stroke: var(--bad); }
+svg .replacement { stroke: var(--slow); }
 canvas { display: block; width: 100%; touch-action: manipulation; }
 canvas:focus-visible { outline: 2px solid var(--slow); }
 #rank { border-left: 3px solid var(--line); padding-left: .8rem; margin-top: .6rem; }
@@ -188,6 +196,12 @@ inline constexpr char page_html[] = R"embedded(<!doctype html>
     started, solid while they ran.</p>
   <div id="attempts"></div>
 </section>
+<section id="training" hidden>
+  <h2>Training</h2>
+  <p class="hint">Means over time; lines mark what disturbed the job. Point at a curve for its
+    values.</p>
+  <div id="curves"></div>
+</section>
 <section>
   <h2>Workers</h2>
   <p class="hint">One row for each node, one cell for each rank. Choose one by a click or the arrow
@@ -198,6 +212,7 @@ inline constexpr char page_html[] = R"embedded(<!doctype html>
 </section>
 <section>
   <h2>What happened</h2>
+  <p class="hint"><a href="api/v1/journal" download>The last records of the journal</a></p>
   <ol id="events" reversed></ol>
 </section>
 </html>
@@ -531,6 +546,80 @@ $("grid").addEventListener("keydown", event => {
   select(Math.min(most, Math.max(first, next)));
 });
 
+// ---- curves -------------------------------------------------------------------------------------
+
+const shape = (tag, attributes, kind) => {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  if (kind) made.setAttribute("class", kind);
+  return made;
+};
+
+// The path of a curve in a box of 1000 by 100. A time without values leaves a gap.
+function pathOf({ points, span_us: width }, place) {
+  const values = points.map(point => point[2]);
+  const low = Math.min(...values), high = Math.max(...values);
+  // The difference of the largest numbers is none.
+  const height = high / 2 - low / 2 || 1;
+  let path = "", last = -Infinity;
+  for (const [at, , value] of points) {
+    const spot = place(at).toFixed(1) + " " + (95 - (value / 2 - low / 2) / height * 90).toFixed(1);
+    // A single point is a line of no length, which has round ends.
+    path += at - last > 8 * width ? "M" + spot + "h0" : "L" + spot;
+    last = at;
+  }
+  return path;
+}
+
+const pointText = ([at, step, value]) => clock(at) + " · step " + step + " · " + value.toPrecision(4);
+
+function figureOf(curve, marks, begin, end) {
+  const place = us => (us - begin) / Math.max(1, end - begin) * 1000;
+  const { points } = curve, newest = points[points.length - 1];
+  const figure = make("figure"), caption = make("figcaption");
+  const label = curve.name === "step_seconds" ? "seconds a step" : curve.name;
+  const value = make("span", "hint", pointText(newest));
+  caption.append(make("b", "", label), value);
+  const picture = shape("svg", { viewBox: "0 0 1000 100", preserveAspectRatio: "none", role: "img",
+    "aria-label": label + ": " + pointText(newest) });
+  for (const mark of marks.filter(mark => mark.time_us >= begin)) {
+    const x = place(mark.time_us), line = shape("line", { x1: x, x2: x, y1: 0, y2: 100 }, mark.kind);
+    const title = shape("title", {});
+    title.textContent = clock(mark.time_us) + " " + mark.text;
+    line.append(title);
+    picture.append(line);
+  }
+  picture.append(shape("path", { d: pathOf(curve, place), "stroke-width": 1.5,
+    "stroke-linecap": "round" }));
+  picture.addEventListener("pointermove", event => {
+    const box = picture.getBoundingClientRect();
+    const at = begin + (event.clientX - box.left) / box.width * (end - begin);
+    value.textContent = pointText(points.reduce((a, b) =>
+      Math.abs(a[0] - at) <= Math.abs(b[0] - at) ? a : b));
+  });
+  picture.addEventListener("pointerleave", () => { value.textContent = pointText(newest); });
+  figure.append(caption, picture);
+  return figure;
+}
+
+let drawn = 0;
+
+// Asks for the curves, unless that was less than 5 s ago or somebody points at one.
+async function showCurves() {
+  if (Date.now() - drawn < 5000 || document.querySelector("svg:hover")) return;
+  drawn = Date.now();
+  try {
+    const answer = await fetch("api/v1/curves", { cache: "no-store" });
+    if (!answer.ok) return;
+    const { curves, marks } = await answer.json();
+    const shown = curves.filter(curve => curve.points.length);
+    $("training").hidden = !shown.length;
+    const begin = Math.min(...shown.map(curve => curve.points[0][0]));
+    const end = Math.max(...shown.map(curve => curve.points[curve.points.length - 1][0]));
+    $("curves").replaceChildren(...shown.map(curve => figureOf(curve, marks, begin, end)));
+  } catch { /* The next one may come through. */ }
+}
+
 // ---- what the agent tells -----------------------------------------------------------------------
 
 function showAll() {
@@ -540,6 +629,7 @@ function showAll() {
   showAttempts();
   drawGrid();
   showRank();
+  showCurves();
 }
 
 // Takes what an agent says of the job. An answer may be older than what the stream has said.
@@ -611,6 +701,7 @@ setInterval(() => {
   if (!job || over() || goneAt || document.hidden) return;
   showAttempts();
   askOutput();
+  showCurves();
 }, 1000);
 addEventListener("resize", () => { if (job) drawGrid(); });
 matchMedia("(prefers-color-scheme: dark)")

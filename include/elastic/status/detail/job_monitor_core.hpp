@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/status/detail/job_curves.hpp>
 #include <elastic/status/detail/job_metrics.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/telemetry/detail/report_exchange.hpp>
@@ -38,6 +39,9 @@ class job_monitor_core final : public report_exchange {
 
   /// The current state of the job. A view is immutable; a change replaces it by a new one.
   ELASTIC_DECL std::shared_ptr<const job_view> view() const;
+
+  /// How the training goes, as `job_curves::json` writes it.
+  ELASTIC_DECL std::string curves() const;
 
   /// The counters of this node's stores; empty: it serves none, or they are not counted.
   ELASTIC_DECL std::optional<viewed_stores> stores() const;
@@ -89,6 +93,7 @@ class job_monitor_core final : public report_exchange {
   std::shared_ptr<time_source> time_;
   mutable std::mutex mutex_;
   job_view view_;
+  job_curves curves_;
   /// The copy of `view_` that viewers have; null: it has changed since.
   mutable std::shared_ptr<const job_view> shown_;
   std::int64_t progress_us_ = 0;

@@ -34,6 +34,11 @@ ELASTIC_DECL job_view& job_monitor_core::change_view() {
   return view_;
 }
 
+ELASTIC_DECL std::string job_monitor_core::curves() const {
+  const std::lock_guard lock(mutex_);
+  return curves_.json();
+}
+
 ELASTIC_DECL std::optional<viewed_stores> job_monitor_core::stores() const {
   const std::lock_guard lock(mutex_);
   return stores_ ? stores_() : std::nullopt;
@@ -63,6 +68,7 @@ ELASTIC_DECL void job_monitor_core::on_change(std::function<void()> call) {
 ELASTIC_DECL void job_monitor_core::take(const journal_record& record) {
   const std::lock_guard lock(mutex_);
   change_view().take(record);
+  curves_.take(record);
   if (wanted_ != report_demand::nothing) feed_->note(record);
   announce_report();
   if (on_change_) on_change_();
@@ -72,7 +78,10 @@ ELASTIC_DECL void job_monitor_core::progressed(const worker_progress& made) {
   constexpr std::int64_t pause_us = 1'000'000;
   const std::int64_t now = now_us();
   const std::lock_guard lock(mutex_);
-  change_view().take(made, now);
+  job_view& view = change_view();
+  view.take(made, now);
+  const viewed_worker* const worker = view.worker(made.local_rank);
+  curves_.take(made, worker ? worker->step_seconds : 0, now);
   progress_us_ = now;
   // A clock that was set back is not a reason to be silent.
   if (now >= called_us_ && now - called_us_ < pause_us) return;

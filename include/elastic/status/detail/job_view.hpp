@@ -58,6 +58,11 @@ class job_view {
 
   /// Those of the state, with what they report; by local rank.
   const std::vector<viewed_worker>& workers() const { return workers_; }
+  /// The worker of a local rank; null: there is none.
+  const viewed_worker* worker(int local_rank) const {
+    const auto place = static_cast<std::size_t>(local_rank);
+    return local_rank >= 0 && place < workers_.size() ? &workers_[place] : nullptr;
+  }
 
   /// The seconds of one use of time up to `now_us`. The step that workers are making
   /// belongs to nothing until they report it.

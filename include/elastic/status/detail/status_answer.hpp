@@ -46,6 +46,9 @@ struct status_answer {
 struct status_source {
   std::function<std::shared_ptr<const job_view>()> view;
   std::function<std::optional<viewed_stores>()> stores;
+  std::function<std::string()> curves;
+  /// The records that the agent still has, oldest first.
+  std::function<std::vector<journal_record>()> records;
 };
 
 /// The answer to a request, without I/O.

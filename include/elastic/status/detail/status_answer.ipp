@@ -84,6 +84,15 @@ inline std::optional<status_answer> content_of(const http_head& request,
     if (!is_plain) answer.type = "application/json";
     const std::shared_ptr<const job_view> view = source.view();
     answer.body = is_plain ? job_text(*view, now_us) : job_json(*view, now_us);
+  } else if (path == "/api/v1/curves") {
+    answer.type = "application/json";
+    answer.body = source.curves();
+  } else if (path == "/api/v1/journal") {
+    answer.type = "application/jsonl";
+    answer.headers.emplace_back("Content-Disposition", "attachment; filename=\"journal.jsonl\"");
+    for (const journal_record& record : source.records()) {
+      answer.body += to_json_line(record) + '\n';
+    }
   } else if (path == "/api/v1/events") {
     answer.type = "text/event-stream";
     answer.is_stream = true;

@@ -329,6 +329,80 @@ $("grid").addEventListener("keydown", event => {
   select(Math.min(most, Math.max(first, next)));
 });
 
+// ---- curves -------------------------------------------------------------------------------------
+
+const shape = (tag, attributes, kind) => {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  if (kind) made.setAttribute("class", kind);
+  return made;
+};
+
+// The path of a curve in a box of 1000 by 100. A time without values leaves a gap.
+function pathOf({ points, span_us: width }, place) {
+  const values = points.map(point => point[2]);
+  const low = Math.min(...values), high = Math.max(...values);
+  // The difference of the largest numbers is none.
+  const height = high / 2 - low / 2 || 1;
+  let path = "", last = -Infinity;
+  for (const [at, , value] of points) {
+    const spot = place(at).toFixed(1) + " " + (95 - (value / 2 - low / 2) / height * 90).toFixed(1);
+    // A single point is a line of no length, which has round ends.
+    path += at - last > 8 * width ? "M" + spot + "h0" : "L" + spot;
+    last = at;
+  }
+  return path;
+}
+
+const pointText = ([at, step, value]) => clock(at) + " · step " + step + " · " + value.toPrecision(4);
+
+function figureOf(curve, marks, begin, end) {
+  const place = us => (us - begin) / Math.max(1, end - begin) * 1000;
+  const { points } = curve, newest = points[points.length - 1];
+  const figure = make("figure"), caption = make("figcaption");
+  const label = curve.name === "step_seconds" ? "seconds a step" : curve.name;
+  const value = make("span", "hint", pointText(newest));
+  caption.append(make("b", "", label), value);
+  const picture = shape("svg", { viewBox: "0 0 1000 100", preserveAspectRatio: "none", role: "img",
+    "aria-label": label + ": " + pointText(newest) });
+  for (const mark of marks.filter(mark => mark.time_us >= begin)) {
+    const x = place(mark.time_us), line = shape("line", { x1: x, x2: x, y1: 0, y2: 100 }, mark.kind);
+    const title = shape("title", {});
+    title.textContent = clock(mark.time_us) + " " + mark.text;
+    line.append(title);
+    picture.append(line);
+  }
+  picture.append(shape("path", { d: pathOf(curve, place), "stroke-width": 1.5,
+    "stroke-linecap": "round" }));
+  picture.addEventListener("pointermove", event => {
+    const box = picture.getBoundingClientRect();
+    const at = begin + (event.clientX - box.left) / box.width * (end - begin);
+    value.textContent = pointText(points.reduce((a, b) =>
+      Math.abs(a[0] - at) <= Math.abs(b[0] - at) ? a : b));
+  });
+  picture.addEventListener("pointerleave", () => { value.textContent = pointText(newest); });
+  figure.append(caption, picture);
+  return figure;
+}
+
+let drawn = 0;
+
+// Asks for the curves, unless that was less than 5 s ago or somebody points at one.
+async function showCurves() {
+  if (Date.now() - drawn < 5000 || document.querySelector("svg:hover")) return;
+  drawn = Date.now();
+  try {
+    const answer = await fetch("api/v1/curves", { cache: "no-store" });
+    if (!answer.ok) return;
+    const { curves, marks } = await answer.json();
+    const shown = curves.filter(curve => curve.points.length);
+    $("training").hidden = !shown.length;
+    const begin = Math.min(...shown.map(curve => curve.points[0][0]));
+    const end = Math.max(...shown.map(curve => curve.points[curve.points.length - 1][0]));
+    $("curves").replaceChildren(...shown.map(curve => figureOf(curve, marks, begin, end)));
+  } catch { /* The next one may come through. */ }
+}
+
 // ---- what the agent tells -----------------------------------------------------------------------
 
 function showAll() {
@@ -338,6 +412,7 @@ function showAll() {
   showAttempts();
   drawGrid();
   showRank();
+  showCurves();
 }
 
 // Takes what an agent says of the job. An answer may be older than what the stream has said.
@@ -409,6 +484,7 @@ setInterval(() => {
   if (!job || over() || goneAt || document.hidden) return;
   showAttempts();
   askOutput();
+  showCurves();
 }, 1000);
 addEventListener("resize", () => { if (job) drawGrid(); });
 matchMedia("(prefers-color-scheme: dark)")

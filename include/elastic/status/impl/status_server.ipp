@@ -358,17 +358,24 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return of_role ? of_role->rest : path;
   }
 
-  static status_source source_of(const std::shared_ptr<job_monitor_core>& monitor) {
-    return {[monitor] { return monitor->view(); }, [monitor] { return monitor->stores(); }};
+  static status_source source_of(const shown_job& job) {
+    const std::shared_ptr<job_monitor_core> monitor = job.monitor;
+    return {[monitor] { return monitor->view(); }, [monitor] { return monitor->stores(); },
+            [monitor] { return monitor->curves(); },
+            [journal = job.journal] { return records_of(journal()); }};
+  }
+
+  static std::vector<journal_record> records_of(const std::shared_ptr<job_journal>& journal) {
+    return journal ? journal->after(0) : std::vector<journal_record>();
   }
 
   status_answer answer_request(const http_head& request) const {
     const std::int64_t now_us = jobs_.front().monitor->now_us();
-    if (!options_.roles) return answer_of(request, gate_, source_of(jobs_.front().monitor), now_us);
+    if (!options_.roles) return answer_of(request, gate_, source_of(jobs_.front()), now_us);
     roles_source source;
     source.view = [roles = options_.roles] { return roles->view(); };
     for (std::size_t role = 0; role < options_.roles->size(); ++role) {
-      source.roles.push_back({options_.roles->name(role), source_of(jobs_[role].monitor)});
+      source.roles.push_back({options_.roles->name(role), source_of(jobs_[role])});
     }
     return answer_of(request, gate_, source, now_us);
   }
