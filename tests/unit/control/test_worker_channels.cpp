@@ -572,6 +572,36 @@ TIME_TEST("channels: a checkpoint waits for the answer of each worker that wants
   co_await stage.channels().close();
 }
 
+TIME_TEST("channels: a worker that comes while others save is asked, too", "[control]") {
+  stage stage(time, 3);
+  stage.open();
+  peer worker_0(stage, 0, true);
+  peer worker_1(stage, 1, true);
+  co_await stage.quiet();
+  checkpoint_request request(stage, 30s);
+  co_await stage.quiet();
+  worker_0.say(R"({"kind":"saved","id":1})");
+  co_await stage.pass(5s);
+  peer worker_2(stage, 2, true);
+  // Rank 0 has saved, and rank 1 is replaced by another process.
+  peer again(stage, 0, true);
+  co_await stage.quiet();
+  worker_1.close();
+  co_await stage.quiet();
+  peer replaced(stage, 1, true);
+  co_await stage.quiet();
+  CHECK(worker_2.hears(R"({"kind": "checkpoint", "id": 1, "within": 25})"));
+  CHECK(replaced.hears(R"({"kind": "checkpoint", "id": 1, "within": 25})"));
+  CHECK_FALSE(again.hears("checkpoint"));
+  worker_2.say(R"({"kind":"saved","id":1})");
+  replaced.say(R"({"kind":"saved","id":1})");
+  co_await stage.quiet();
+  REQUIRE(request.outcome);
+  CHECK(request.outcome->asked == 3);
+  CHECK(request.outcome->saved == 3);
+  co_await stage.channels().close();
+}
+
 TIME_TEST("channels: a checkpoint waits no longer than it was told", "[control]") {
   stage stage(time);
   stage.open();

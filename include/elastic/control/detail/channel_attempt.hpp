@@ -58,7 +58,11 @@ struct watched_worker {
 struct checkpoint_question {
   explicit checkpoint_question(asio::any_io_executor strand) : answered(std::move(strand)) {}
   std::int64_t id = 0;
+  time_point deadline{};
+  /// The local ranks that were asked, that have yet to answer, and that have saved.
+  std::set<int> asked;
   std::set<int> waiting;
+  std::set<int> saved;
   worker_channels::checkpoint_outcome outcome;
   event_flag answered;
   ELASTIC_DECL void settle(int local_rank, const std::string& problem);
@@ -209,6 +213,8 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   // Restarts after an error, so that no worker hangs unnoticed.
   ELASTIC_DECL static task<void> watch(self_pointer attempt);
   ELASTIC_DECL static task<void> watch_while_due(self_pointer self);
+  // Asks the worker of a connection, if it accepts requests and has not saved.
+  ELASTIC_DECL void ask(question& pending, connection& client, duration within);
   ELASTIC_DECL static task<worker_channels::checkpoint_outcome> ask_checkpoint(self_pointer self,
                                                                                duration timeout);
 };

@@ -37,6 +37,7 @@ ELASTIC_DECL void checkpoint_question::settle(int local_rank, const std::string&
   if (waiting.erase(local_rank) == 0) return;
   if (problem.empty()) {
     ++outcome.saved;
+    saved.insert(local_rank);
   } else {
     outcome.problems.push_back(fmt::format("local rank {} {}", local_rank, problem));
   }
@@ -271,6 +272,8 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
   place& entry = places[static_cast<std::size_t>(message.local_rank)];
   if (std::exchange(entry.said_bye, false) && entry.running) entry.liveness.start(time().now());
   send(client, to_line(control_messages::agent_message(control_messages::welcome())));
+  // One that has just begun, or takes another's place, saves with the others, who may wait for it.
+  for (const auto& pending : questions) ask(*pending, client, pending->deadline - time().now());
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& client,
@@ -582,23 +585,29 @@ ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer self) {
   }
 }
 
+ELASTIC_DECL void channel_attempt::ask(question& pending, connection& client, duration within) {
+  const bool wants = client.worker && client.checkpoints && !pending.saved.contains(*client.worker);
+  if (!wants || !places[static_cast<std::size_t>(*client.worker)].running) return;
+  control_messages::checkpoint wanted;
+  wanted.id = pending.id;
+  wanted.within = within;
+  if (!send(client, to_line(control_messages::agent_message(wanted)))) return;
+  pending.waiting.insert(*client.worker);
+  pending.asked.insert(*client.worker);
+  pending.outcome.asked = static_cast<int>(pending.asked.size());
+}
+
 ELASTIC_DECL task<worker_channels::checkpoint_outcome> channel_attempt::ask_checkpoint(
     self_pointer self, duration timeout) {
   if (!self || self->is_closing()) co_return worker_channels::checkpoint_outcome();
   const auto pending = new_shared<question>(self->strand);
   pending->id = ++self->last_question;
-  control_messages::checkpoint wanted;
-  wanted.id = pending->id;
-  wanted.within = timeout;
-  const std::string line = to_line(control_messages::agent_message(wanted));
+  const duration patience = std::min<duration>(timeout, std::chrono::hours(24 * 365));
+  time_source& time = self->time();
+  pending->deadline = deadline_after(time.now(), patience);
   const std::vector<connection_pointer> connected(self->connections.begin(),
                                                   self->connections.end());
-  for (const auto& client : connected) {
-    const bool wants = client->worker && client->checkpoints &&
-                       self->places[static_cast<std::size_t>(*client->worker)].running;
-    if (wants && self->send(*client, line)) pending->waiting.insert(*client->worker);
-  }
-  pending->outcome.asked = static_cast<int>(pending->waiting.size());
+  for (const auto& client : connected) self->ask(*pending, *client, patience);
   if (pending->waiting.empty()) co_return pending->outcome;
   self->questions.push_back(pending);
   const struct forget_question {
@@ -606,9 +615,7 @@ ELASTIC_DECL task<worker_channels::checkpoint_outcome> channel_attempt::ask_chec
     std::shared_ptr<question> pending;
     ~forget_question() { self->questions.remove(pending); }
   } forgetting{self, pending};
-  time_source& time = self->time();
-  timeout = std::min<duration>(timeout, std::chrono::hours(24 * 365));
-  co_await with_deadline(time, deadline_after(time.now(), timeout), pending->answered.wait());
+  co_await with_deadline(time, pending->deadline, pending->answered.wait());
   const std::set<int> silent = pending->waiting;
   const std::string problem = self->is_closing() ? "was stopped before it answered"
                                                  : fmt::format("did not answer within {}",
