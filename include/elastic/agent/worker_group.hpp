@@ -354,6 +354,9 @@ class worker_group {
   /// A reader for the last output of a worker of this node.
   ELASTIC_DECL std::optional<detail::output_reader> output_of(std::int64_t rank) const;
 
+  /// The streams of all workers of this node.
+  ELASTIC_DECL detail::output_sources output_sources() const;
+
   // Sends the pending signals to hung workers, which no hook inspects any more.
   ELASTIC_DECL void send_pending_kills();
   ELASTIC_DECL void take(int local_rank, const worker_messages::worker_message& message);

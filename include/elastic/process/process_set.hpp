@@ -254,6 +254,10 @@ class process_set {
   };
   using state_pointer = std::shared_ptr<state>;
   ELASTIC_DECL static slot_pointer find(const state& self, std::size_t index);
+
+  // What `tail` was made of, with its place in the stream; empty if the process itself wrote to a
+  // file.
+  ELASTIC_DECL detail::line_tail kept(std::size_t index) const;
   ELASTIC_DECL static void signal_all(state& self, int number);
 
   // Sends a request to end, and notes who got it.

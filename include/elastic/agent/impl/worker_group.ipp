@@ -103,7 +103,11 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
       survivors_(strand, channels_, survivor_options(services)),
       hooks_(strand, spec_.hang_hook, hook_services(services)),
       processes_(strand, process_services(services)) {
-  if (tails_) tails_->open(strand, [this](std::int64_t rank) { return output_of(rank); });
+  if (tails_) {
+    tails_->open(
+        strand, [this](std::int64_t rank) { return output_of(rank); },
+        [this] { return output_sources(); });
+  }
   if (roles_) {
     roles_->open(strand, [this](std::int64_t revision) { channels_.tell_of_roles(revision); });
   }
@@ -462,6 +466,28 @@ ELASTIC_DECL std::optional<detail::output_reader> worker_group::output_of(std::i
     return tails;
   };
   return reader;
+}
+
+ELASTIC_DECL detail::output_sources worker_group::output_sources() const {
+  detail::output_sources sources;
+  sources.may_hang = layout_.may_hang();
+  for (std::size_t slot = 0; slot < attempt_.files.size(); ++slot) {
+    const detail::worker_files::output& files = attempt_.files[slot];
+    for (const bool is_err : {false, true}) {
+      detail::output_source& source = sources.streams.emplace_back();
+      source.rank = attempt_.base_rank + static_cast<std::int64_t>(slot);
+      source.is_err = is_err;
+      source.pid = processes_.pid(slot);
+      source.path = is_err ? files.err : files.out;
+      if (!source.path.empty()) continue;
+      source.is_kept = is_err;
+      if (!is_err) continue;
+      const detail::line_tail kept = detail::internals::kept(processes_, slot);
+      source.kept = kept.text();
+      source.end = kept.end();
+    }
+  }
+  return sources;
 }
 
 ELASTIC_DECL void worker_group::record_suspicion(const detail::suspicion_change& change) {

@@ -47,6 +47,12 @@ struct internals {
     return Processes::start_in(processes.state_, index, std::move(plan));
   }
 
+  /// The last stderr lines of a process of a process_set, with their place in the stream.
+  template <class Processes>
+  static auto kept(const Processes& processes, std::size_t index) {
+    return processes.kept(index);
+  }
+
   /// The table of a memory_store, or of a server of stores.
   template <class Store>
   static auto engine_of(const Store& owner) {

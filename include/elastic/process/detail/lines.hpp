@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -177,11 +178,16 @@ class line_tail {
   /// The lines without their ends.
   ELASTIC_DECL std::vector<std::string> lines() const;
 
+  /// The same as the stream had them, and the number of bytes of the stream up to their end.
+  const std::string& text() const { return text_; }
+  std::uint64_t end() const { return end_; }
+
  private:
   // The end of `bytes`: no earlier byte can be needed.
   ELASTIC_DECL static std::string_view last_lines(std::string_view bytes);
 
   std::string text_;
+  std::uint64_t end_ = 0;
 };
 
 }  // namespace elastic::detail

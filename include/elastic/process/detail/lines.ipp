@@ -118,6 +118,7 @@ ELASTIC_DECL bool line_matcher::matches(std::string_view line) const {
 }
 
 ELASTIC_DECL void line_tail::keep(std::string_view bytes) {
+  end_ += bytes.size();
   const std::string_view last = last_lines(bytes);
   if (last.size() < bytes.size()) {
     text_.assign(last);

@@ -65,6 +65,9 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   ELASTIC_DECL void release();
   ELASTIC_DECL std::vector<std::string> tail() const;
 
+  /// The last lines of stderr that were copied.
+  const line_tail& kept() const { return err ? err->kept() : kept_; }
+
   /// Stops waiting for the output.
   ELASTIC_DECL void stop_waiting();
 
@@ -116,7 +119,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   int copying_ = 0;
   bool draining_ = false;
   event_flag hurried_;
-  std::vector<std::string> tail_;
+  line_tail kept_;
   asio::cancellation_signal cancel_out_;
   asio::cancellation_signal cancel_err_;
 };

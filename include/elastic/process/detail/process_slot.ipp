@@ -77,7 +77,7 @@ ELASTIC_DECL task<void> process_slot::wait_for_copies(std::shared_ptr<time_sourc
 ELASTIC_DECL void process_slot::release() {
   // After `abandon`, other coroutines still use the process; the last of them destroys it.
   if (abandoned) return;
-  if (err) tail_ = err->tail();
+  if (err) kept_ = err->kept();
   process.reset();
   out.reset();
   err.reset();
@@ -85,8 +85,7 @@ ELASTIC_DECL void process_slot::release() {
 }
 
 ELASTIC_DECL std::vector<std::string> process_slot::tail() const {
-  if (err) return err->tail();
-  return tail_file.empty() ? tail_ : read_file_tail(tail_file);
+  return err || tail_file.empty() ? kept().lines() : read_file_tail(tail_file);
 }
 
 ELASTIC_DECL std::string process_slot::text(time_point now) const {

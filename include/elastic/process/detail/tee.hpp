@@ -94,6 +94,7 @@ class tee {
 
   /// The last lines, at most `limits::report_stderr_lines`, if `keep_tail` was asked for.
   std::vector<std::string> tail() const { return tail_.lines(); }
+  const line_tail& kept() const { return tail_; }
 
  private:
   char* buffer() { return large_ ? large_.get() : small_.data(); }

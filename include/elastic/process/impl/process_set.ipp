@@ -129,6 +129,11 @@ ELASTIC_DECL std::function<std::vector<std::string>()> process_set::tail_reader(
   return [lines = tail(index)] { return lines; };
 }
 
+ELASTIC_DECL detail::line_tail process_set::kept(std::size_t index) const {
+  const auto slot = find(*state_, index);
+  return slot ? slot->kept() : detail::line_tail();
+}
+
 ELASTIC_DECL void process_set::dump(std::ostream& out) const {
   const time_point now = state_->services.time->now();
   std::string text =

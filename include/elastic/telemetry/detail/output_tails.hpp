@@ -34,7 +34,28 @@ struct output_reader {
   bool may_hang = false;
 };
 
-/// Where an agent offers the last output of its workers to viewers of the job; see
+/// A stream of a worker of this node, for those who follow it.
+struct output_source {
+  std::int64_t rank = 0;
+  bool is_err = false;
+  /// The process that writes it.
+  std::int64_t pid = 0;
+  /// The file with the complete output; empty: there is none.
+  std::string path = {};
+  /// Without a file: the last lines, and the number of bytes of the stream up to their end.
+  std::string kept = {};
+  std::uint64_t end = 0;
+  /// False: the output is shown, and kept nowhere.
+  bool is_kept = true;
+};
+
+/// The streams of all workers of this node, by rank, and whether their files may hang.
+struct output_sources {
+  std::vector<output_source> streams = {};
+  bool may_hang = false;
+};
+
+/// Where an agent offers the output of its workers to viewers of the job; see
 /// `agent_services::tails`.
 ///
 /// Thread-safety: any thread.
@@ -43,8 +64,12 @@ class output_tails : public std::enable_shared_from_this<output_tails> {
   /// Finds the reader for the worker of a rank; empty if the worker is not on this node.
   using source = std::function<std::optional<output_reader>(std::int64_t rank)>;
 
-  /// Called by the agent: from now on `answers` serves all requests. It is called on the executor.
-  ELASTIC_DECL void open(asio::any_io_executor executor, source answers);
+  /// Lists the streams of all workers.
+  using listing = std::function<output_sources()>;
+
+  /// Called by the agent: from now on `answers` and `streams` serve all requests. They are called
+  /// on the executor.
+  ELASTIC_DECL void open(asio::any_io_executor executor, source answers, listing streams = {});
 
   /// Stops answering requests. If requests may still arrive, call it on that executor.
   ELASTIC_DECL void close();
@@ -53,13 +78,19 @@ class output_tails : public std::enable_shared_from_this<output_tails> {
   /// Cancellation: all types.
   ELASTIC_DECL task<std::optional<output_reader>> of(std::int64_t rank);
 
+  /// The present streams; none if there is no agent. Cancellation: all types.
+  ELASTIC_DECL task<output_sources> sources();
+
  private:
+  ELASTIC_DECL asio::any_io_executor executor();
+  ELASTIC_DECL static task<output_sources> list(std::shared_ptr<output_tails> self);
   ELASTIC_DECL static task<std::optional<output_reader>> ask(std::shared_ptr<output_tails> self,
                                                              std::int64_t rank);
 
   std::mutex mutex_;
   asio::any_io_executor executor_;
   source source_;
+  listing listing_;
 };
 
 }  // namespace elastic::detail
