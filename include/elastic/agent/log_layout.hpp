@@ -96,6 +96,18 @@ class log_layout {
   ELASTIC_DECL std::string filtered_stdout_file() const;
   ELASTIC_DECL std::string filtered_stderr_file() const;
 
+  /// The files of a worker, in a directory of a run that another object has made.
+  struct found_worker {
+    int local_rank = 0;
+    std::string stdout_file = {};
+    std::string stderr_file = {};
+  };
+
+  /// The workers that were started last in each slot and had files, by local rank.
+  /// @param root  the directory of a run
+  /// Errors: none; what cannot be read has no workers.
+  ELASTIC_DECL static std::vector<found_worker> find_workers(const std::string& root);
+
   /// The number of the attempt started last.
   int attempt() const { return attempt_; }
 

@@ -210,4 +210,28 @@ TEST_CASE("log layout: a directory that cannot be made is named", "[agent]") {
   }
 }
 
+TEST_CASE("log layout: a reader finds the files of each worker that was started last",
+          "[agent]") {
+  const elastic::test::temporary_directory base;
+  CHECK(elastic::log_layout::find_workers(base.path()).empty());
+  CHECK(elastic::log_layout::find_workers(base / "none").empty());
+  elastic::log_layout layout(base.path(), "job", "run");
+  const std::string root = layout.root();
+  layout.start_attempt(0, 2);
+  std::ofstream(layout.stdout_file(0)) << "kept";
+  std::ofstream(layout.stdout_file(1)) << "kept";
+  layout.start_attempt(10, 1);
+  std::ofstream(layout.stdout_file(0)) << "former";
+  layout.add_worker(10, 0, 3);
+  std::filesystem::create_directory(root + "/attempt_x");
+  std::filesystem::create_directory(root + "/attempt_10/flight_recorder");
+  std::ofstream(root + "/attempt_10/filtered_stdout.log") << "";
+  const auto workers = elastic::log_layout::find_workers(root);
+  REQUIRE(workers.size() == 2);
+  CHECK(workers[0].local_rank == 0);
+  CHECK(workers[0].stdout_file == root + "/attempt_10/0_epoch_3/stdout.log");
+  CHECK(workers[0].stderr_file == layout.stderr_file(0));
+  CHECK(workers[1].stdout_file == root + "/attempt_0/1/stdout.log");
+}
+
 }  // namespace log_layout_tests

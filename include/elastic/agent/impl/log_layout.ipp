@@ -8,6 +8,7 @@
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/detail/temporary_folder.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/telemetry/journal_file.hpp>
 
 #include <sys/stat.h>
@@ -15,8 +16,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
+#include <map>
+#include <optional>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -136,6 +141,48 @@ ELASTIC_DECL std::string log_layout::filtered_stdout_file() const {
 
 ELASTIC_DECL std::string log_layout::filtered_stderr_file() const {
   return shared_file("filtered_stderr.log");
+}
+
+namespace detail {
+
+/// The number behind `begin`, which ends a name; none: the name has another form.
+inline std::optional<std::int64_t> number_in_name(std::string_view name, std::string_view begin) {
+  if (!name.starts_with(begin)) return std::nullopt;
+  name.remove_prefix(begin.size());
+  std::int64_t number = 0;
+  const char* const last = name.data() + name.size();
+  const auto [stop, failure] = std::from_chars(name.data(), last, number);
+  if (failure != std::errc() || number < 0 || stop != last) return std::nullopt;
+  return number;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::vector<log_layout::found_worker> log_layout::find_workers(
+    const std::string& root) {
+  // By local rank, the newest: by attempt, then by epoch.
+  std::map<std::int64_t, std::tuple<std::int64_t, std::int64_t, std::string>> newest;
+  std::error_code failure;
+  for (const auto& attempt : std::filesystem::directory_iterator(root, failure)) {
+    const auto number = detail::number_in_name(attempt.path().filename().string(), "attempt_");
+    if (!number) continue;
+    for (const auto& worker : std::filesystem::directory_iterator(attempt.path(), failure)) {
+      const std::string name = worker.path().filename().string();
+      const std::string slot = name.substr(0, name.find("_epoch_"));
+      const auto local_rank = detail::number_in_name(slot, "");
+      const auto epoch = detail::number_in_name(name, slot + "_epoch_");
+      if (!local_rank || *local_rank >= limits::local_world_size) continue;
+      auto& known = newest[*local_rank];
+      known = std::max(known, {*number, epoch.value_or(0), worker.path().string()});
+    }
+  }
+  std::vector<found_worker> workers;
+  for (const auto& [local_rank, found] : newest) {
+    const std::string& directory = std::get<std::string>(found);
+    workers.push_back({static_cast<int>(local_rank), directory + "/stdout.log",
+                       directory + "/stderr.log"});
+  }
+  return workers;
 }
 
 ELASTIC_DECL void log_layout::discard() noexcept {
