@@ -366,6 +366,24 @@ inline constexpr std::chrono::milliseconds node_report_pause{100};
 inline constexpr int heard_reports_per_second =
     4 * node_reports_at_once * static_cast<int>(std::chrono::seconds(1) / node_report_pause);
 inline constexpr int heard_events_per_second = 4 * node_events_per_second;
+/// The output of workers that viewers of a job read: a line, whose rest is left out; the last lines
+/// with which one begins, and the text of the ranks.
+inline constexpr std::size_t read_line_bytes = 8 * 1024;
+inline constexpr int read_lines = 10'000;
+inline constexpr std::size_t read_ranks_bytes = 1024;
+/// How much of the end of a stream is searched for its last lines, and how far behind a reader may
+/// be that follows; the text that is read at a time.
+inline constexpr std::size_t read_backlog_bytes = 1024 * 1024;
+inline constexpr std::size_t read_piece_bytes = 64 * 1024;
+/// The readers of a status server, the texts that the other nodes get of them, and the output that
+/// waits for one of them.
+inline constexpr std::size_t output_readers = 8;
+inline constexpr std::size_t output_demand_bytes = 24 * 1024;
+inline constexpr std::size_t output_queue_bytes = 4 * 1024 * 1024;
+/// How often files of workers are looked at while somebody follows them, and how long a reader
+/// waits for the last lines of the other nodes.
+inline constexpr std::chrono::milliseconds output_look{50};
+inline constexpr std::chrono::milliseconds output_patience{2000};
 /// The shown part of other nodes of a job: the nodes, and the workers of all of them.
 inline constexpr std::size_t viewed_nodes = 2048;
 inline constexpr std::size_t viewed_workers = 4096;

@@ -243,6 +243,7 @@ class noting_exchange final : public elastic::detail::report_exchange {
     if (server == from) server = nullptr;
   }
   report_demand demand() const override { return wanted; }
+  std::string output_demand() const override { return output; }
   void reported(std::int64_t node, std::string_view report) override {
     reports.push_back(fmt::format("{} {}", node, report));
   }
@@ -254,6 +255,7 @@ class noting_exchange final : public elastic::detail::report_exchange {
   const void* server = nullptr;
   std::function<void()> call_server;
   report_demand wanted = report_demand::changes;
+  std::string output;
   texts reports;
   std::vector<job_roster> rosters;
 };
@@ -313,6 +315,17 @@ TIME_TEST("job roster: the service tells of its own job, and not again and again
     exchange->call_server();
     co_await time.sleep_until(time.now() + 1s);
     CHECK(first.heard.find("progress") != std::string::npos);
+    // Output that somebody reads is asked for once, until nobody does.
+    first.heard.clear();
+    for (const char* text : {"lines of 3", "lines of 3", ""}) {
+      exchange->output = text;
+      exchange->call_server();
+      co_await time.sleep_until(time.now() + 1s);
+    }
+    const std::size_t asked = first.heard.find("lines of 3");
+    CHECK(asked != std::string::npos);
+    CHECK(first.heard.find("lines of 3", asked + 1) == std::string::npos);
+    CHECK(first.heard.find("report_wanted", asked) != std::string::npos);
   }
   co_await group.stop();
   service.reset();

@@ -162,6 +162,8 @@ TEST_CASE("rendezvous message: what the server says has its bytes, and is read f
        R"({"kind": "report_wanted", "demand": "changes"})"},
       {report_wanted{elastic::detail::report_demand::progress},
        R"({"kind": "report_wanted", "demand": "progress"})"},
+      {report_wanted{elastic::detail::report_demand::changes, "lines"},
+       R"({"kind": "report_wanted", "demand": "changes", "output": "lines"})"},
   };
   check_samples(samples, parse_rendezvous_answer);
 }

@@ -138,7 +138,8 @@ class rendezvous_coordinator {
 
   /// Asks each node that can report about itself for this much from now on. Asks at most as many
   /// nodes as are shown (`limits::viewed_nodes`).
-  ELASTIC_DECL void demand_reports(report_demand demand);
+  /// @param output  see report_exchange::output_demand
+  ELASTIC_DECL void demand_reports(report_demand demand, std::string output = {});
 
   /// The reports since the last call; none if none were asked for.
   std::vector<report_collector::report> take_reports() { return reports_.take(); }

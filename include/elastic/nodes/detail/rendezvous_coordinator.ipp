@@ -948,20 +948,21 @@ ELASTIC_DECL rendezvous_round::master_endpoint rendezvous_coordinator::choose_ma
 
 // ---- viewers of the job -------------------------------------------------------------------------
 
-ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand) {
-  if (!reports_.set_demand(demand)) return;
+ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand,
+                                                         std::string output) {
+  if (!reports_.set_demand(demand, std::move(output))) return;
   const bool ends = demand == report_demand::nothing;
   for (auto& [node, entry] : counted(members_)) {
     ask_for_reports(entry);
     if (!ends || !std::exchange(entry.is_reporting, false)) continue;
-    answer(entry, rendezvous_messages::report_wanted{demand});
+    answer(entry, rendezvous_messages::report_wanted{demand, {}});
   }
 }
 
 /// A member that is new or has lost its connection must be asked.
 ELASTIC_DECL void rendezvous_coordinator::ask_for_reports(member& entry) {
   if (!entry.has_reports || !reports_.ask(entry.is_reporting)) return;
-  answer(entry, rendezvous_messages::report_wanted{reports_.demand()});
+  answer(entry, rendezvous_messages::report_wanted{reports_.demand(), reports_.output()});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::list(const node_id& node, member& entry) {

@@ -499,7 +499,9 @@ ELASTIC_DECL bool rendezvous_link::send_reports() {
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::report_wanted& reply) {
-  if (reports_) reports_->demanded(reply.demand);
+  if (!reports_) return;
+  reports_->demanded(reply.demand);
+  reports_->demanded_output(reply.output);
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {

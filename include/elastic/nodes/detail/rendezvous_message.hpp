@@ -198,6 +198,8 @@ struct resigned {};
 /// nothing.
 struct report_wanted {
   report_demand demand = report_demand::nothing;
+  /// See report_exchange::output_demand.
+  std::string output = {};
 };
 
 }  // namespace rendezvous_messages

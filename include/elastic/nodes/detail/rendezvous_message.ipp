@@ -248,6 +248,7 @@ inline void describe(rendezvous_messages::closed& message, record_rows& rows) {
 
 inline void describe(rendezvous_messages::report_wanted& message, record_rows& rows) {
   rows.choice("demand", message.demand, report_demand_names);
+  rows.text("output", message.output, limits::output_demand_bytes, presence::sparse);
 }
 
 inline constexpr kind_names<rendezvous_request> rendezvous_request_kinds{

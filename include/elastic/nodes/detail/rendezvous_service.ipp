@@ -272,7 +272,7 @@ ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) 
   const auto place = shown_.find(job.run_id());
   if (place == shown_.end()) return;
   shown_job& shown = place->second;
-  job.demand_reports(shown.reports->demand());
+  job.demand_reports(shown.reports->demand(), shown.reports->output_demand());
   const bool is_new = job.roster_version() != shown.listed_version;
   const time_point now = time_->now();
   const bool is_early =

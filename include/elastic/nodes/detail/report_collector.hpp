@@ -23,11 +23,15 @@ class report_collector {
   };
 
   report_demand demand() const { return demand_; }
+  const std::string& output() const { return output_; }
 
   /// Result: whether the demand has changed. When it becomes `nothing`, no node counts as asked.
-  bool set_demand(report_demand demand) {
+  /// @param output  see report_exchange::output_demand
+  bool set_demand(report_demand demand, std::string output) {
     if (demand == report_demand::nothing) asked_ = 0;
-    return std::exchange(demand_, demand) != demand;
+    const bool is_other_output = output_ != output;
+    output_ = std::move(output);
+    return std::exchange(demand_, demand) != demand || is_other_output;
   }
 
   /// Whether to ask a node now, as long as at most `limits::viewed_nodes` are asked.
@@ -52,6 +56,7 @@ class report_collector {
 
  private:
   report_demand demand_ = report_demand::nothing;
+  std::string output_;
   std::size_t asked_ = 0;
   std::vector<report> reports_;
 };

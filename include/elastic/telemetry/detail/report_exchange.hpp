@@ -80,6 +80,9 @@ class report_exchange {
   /// that, the reports start from the beginning.
   virtual void demanded(report_demand demand) = 0;
 
+  /// The server wants this output of workers, too, as a text of `output_demand`; empty: none.
+  virtual void demanded_output(std::string_view /*text*/) {}
+
   /// The next report to send, up to `limits::node_report_bytes`; empty: none for now.
   virtual std::string next_report() = 0;
 
@@ -96,6 +99,10 @@ class report_exchange {
   virtual void end_serving(const void* server) = 0;
 
   virtual report_demand demand() const = 0;
+
+  /// The output of workers that somebody reads, up to `limits::output_demand_bytes`; empty: nobody
+  /// does.
+  virtual std::string output_demand() const { return {}; }
 
   /// A node has sent a report. @param node  its key in the roster
   virtual void reported(std::int64_t node, std::string_view report) = 0;
