@@ -134,10 +134,15 @@
 #include <elastic/status/detail/job_state.ipp>
 #include <elastic/status/detail/journal_reader.ipp>
 #include <elastic/status/detail/node_report.ipp>
+#include <elastic/status/detail/output_desk.ipp>
+#include <elastic/status/detail/output_feed.ipp>
+#include <elastic/status/detail/output_message.ipp>
+#include <elastic/status/detail/output_sender.ipp>
 #include <elastic/status/detail/report_feed.ipp>
 #include <elastic/status/detail/roles_overview.ipp>
 #include <elastic/status/detail/status_answer.ipp>
 #include <elastic/status/detail/status_gate.ipp>
+#include <elastic/status/detail/stream_reader.ipp>
 #include <elastic/status/detail/trace_events.ipp>
 #include <elastic/status/detail/viewed_job.ipp>
 #include <elastic/status/impl/add_monitor.ipp>

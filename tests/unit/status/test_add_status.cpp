@@ -102,13 +102,13 @@ TEST_CASE("status: the agent gets the services that its program needs, and no ot
     CHECK(elastic::detail::internals::of(program.services()).reports);
     CHECK(elastic::detail::internals::of(program.services()).tails);
     CHECK(elastic::detail::internals::of(program.services()).meter);
-    CHECK(names_of_parts(program.services()) == "monitor status ");
+    CHECK(names_of_parts(program.services()) == "monitor output status ");
   }
   SECTION("reports of a job of several nodes") {
     const launch_config large = config_of(2, 1);
     const program_run program(large, options, none);
     CHECK(elastic::detail::internals::of(program.services()).reports);
-    CHECK_FALSE(elastic::detail::internals::of(program.services()).tails);
+    CHECK(elastic::detail::internals::of(program.services()).tails);
   }
   SECTION("no reports of a job that is alone") {
     launch_config alone = config_of(2, 1);
@@ -123,7 +123,7 @@ TEST_CASE("status: the agent gets the services that its program needs, and no ot
     const program_run program(config, options, services);
     CHECK(elastic::detail::internals::of(program.services()).reports ==
           elastic::detail::internals::core_of(*monitor));
-    CHECK(names_of_parts(program.services()) == "monitor status ");
+    CHECK(names_of_parts(program.services()) == "monitor output status ");
   }
   SECTION("those that it was given") {
     agent_services services;

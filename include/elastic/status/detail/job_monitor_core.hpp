@@ -11,6 +11,7 @@
 #include <elastic/telemetry/worker_progress.hpp>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,10 @@ struct journal_record;
 
 namespace detail {
 
+class output_desk;
+struct output_delivery;
+struct output_request;
+struct output_reading;
 class report_feed;
 
 /// What the copies of a job_monitor share. As the reports of a rendezvous, it sends reports about
@@ -68,17 +73,41 @@ class job_monitor_core final : public report_exchange {
   ELASTIC_DECL void end_following();
   ELASTIC_DECL void look();
 
+  // ---- who reads the output of workers ----------------------------------------------------------
+
+  /// The other nodes send lines for a reader, as long as the result lives. Null: there are
+  /// `limits::output_readers` already. The monitor must outlive it.
+  ELASTIC_DECL std::shared_ptr<const std::int64_t> begin_reading(const output_reading& reading);
+
+  /// The lines that have arrived for a reader since the last call. @param id  that of its reading
+  ELASTIC_DECL output_delivery collect_output(std::int64_t id);
+
+  /// What the node that shows the job wants to read; nothing if that is this node.
+  ELASTIC_DECL output_request wanted_output() const;
+
+  /// Sets the function that is called, from any thread, when `wanted_output` has changed. It must
+  /// not throw or call the monitor. Empty: none.
+  ELASTIC_DECL void on_output_demand(std::function<void()> call);
+
+  /// Whether lines that were to be sent still wait.
+  ELASTIC_DECL bool has_unsent_output() const;
+
+  /// Sends lines to the node that shows the job: the text of an output_report.
+  ELASTIC_DECL void send_output(std::string report);
+
   // ---- what is told -----------------------------------------------------------------------------
 
   ELASTIC_DECL void take(const journal_record& record);
   ELASTIC_DECL void progressed(const worker_progress& made);
 
   ELASTIC_DECL void demanded(report_demand demand) override;
+  ELASTIC_DECL void demanded_output(std::string_view text) override;
   ELASTIC_DECL std::string next_report() override;
   ELASTIC_DECL void on_report(std::function<void()> call) override;
   ELASTIC_DECL void begin_serving(const void* server, std::function<void()> on_demand) override;
   ELASTIC_DECL void end_serving(const void* server) override;
   ELASTIC_DECL report_demand demand() const override;
+  ELASTIC_DECL std::string output_demand() const override;
   ELASTIC_DECL void reported(std::int64_t node, std::string_view report) override;
   ELASTIC_DECL void listed(job_roster roster) override;
 
@@ -87,6 +116,7 @@ class job_monitor_core final : public report_exchange {
   ELASTIC_DECL job_view& change_view();
   ELASTIC_DECL report_demand demand_at(std::int64_t now_us) const;
   ELASTIC_DECL void pass_demand();
+  ELASTIC_DECL void pass_output_demand();
   ELASTIC_DECL void announce_report();
   ELASTIC_DECL void announce_change();
 
@@ -108,6 +138,9 @@ class job_monitor_core final : public report_exchange {
   bool is_report_noted_ = false;
   bool has_progress_ = false;
   bool reports_to_itself_ = false;
+  std::unique_ptr<output_request> wanted_output_;
+  std::deque<std::string> unsent_output_;
+  std::function<void()> on_output_demand_;
   // Of the other nodes, if this one serves.
   bool is_shown_ = false;
   std::weak_ptr<job_journal> journal_;
@@ -116,6 +149,9 @@ class job_monitor_core final : public report_exchange {
   const void* server_ = nullptr;
   std::function<void()> on_demand_;
   report_demand passed_demand_ = report_demand::nothing;
+  std::unique_ptr<output_desk> desk_;
+  /// What the other nodes were asked for.
+  std::string passed_output_;
 };
 
 }  // namespace detail

@@ -8,6 +8,8 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/status/detail/node_report.hpp>
+#include <elastic/status/detail/output_desk.hpp>
+#include <elastic/status/detail/output_message.hpp>
 #include <elastic/status/detail/report_feed.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 
@@ -17,7 +19,10 @@
 namespace elastic::detail {
 
 ELASTIC_DECL job_monitor_core::job_monitor_core(std::shared_ptr<time_source> time)
-    : time_(std::move(time)), feed_(std::make_unique<report_feed>()) {
+    : time_(std::move(time)),
+      feed_(std::make_unique<report_feed>()),
+      wanted_output_(std::make_unique<output_request>()),
+      desk_(std::make_unique<output_desk>()) {
   if (!time_) time_ = new_shared<system_time>();
 }
 
@@ -109,10 +114,48 @@ ELASTIC_DECL void job_monitor_core::demanded(report_demand demand) {
     *feed_ = report_feed();
     is_report_noted_ = false;
     reports_to_itself_ = false;
+    *wanted_output_ = {};
+    unsent_output_.clear();
   }
   wanted_ = demand;
   has_progress_ = true;
   change_view().shown_elsewhere(demand != report_demand::nothing && !reports_to_itself_);
+  announce_report();
+}
+
+ELASTIC_DECL void job_monitor_core::demanded_output(std::string_view text) {
+  output_request wanted;
+  try {
+    if (!text.empty()) wanted = parse_output_request(text);
+  } catch (const error&) {
+    // A node with another release may want what this one does not know.
+  }
+  const std::lock_guard lock(mutex_);
+  if (wanted.readings.empty() && wanted_output_->readings.empty()) return;
+  *wanted_output_ = std::move(wanted);
+  if (on_output_demand_) on_output_demand_();
+}
+
+ELASTIC_DECL output_request job_monitor_core::wanted_output() const {
+  const std::lock_guard lock(mutex_);
+  const bool is_own = wanted_output_->viewer == view_.job().epoch();
+  return is_own ? output_request() : *wanted_output_;
+}
+
+ELASTIC_DECL void job_monitor_core::on_output_demand(std::function<void()> call) {
+  const std::lock_guard lock(mutex_);
+  on_output_demand_ = std::move(call);
+}
+
+ELASTIC_DECL bool job_monitor_core::has_unsent_output() const {
+  const std::lock_guard lock(mutex_);
+  return !unsent_output_.empty();
+}
+
+ELASTIC_DECL void job_monitor_core::send_output(std::string report) {
+  const std::lock_guard lock(mutex_);
+  if (wanted_output_->readings.empty()) return;
+  unsent_output_.push_back(std::move(report));
   announce_report();
 }
 
@@ -128,7 +171,11 @@ ELASTIC_DECL std::string job_monitor_core::next_report() {
   if (wanted_ == report_demand::nothing || reports_to_itself_) return {};
   const bool has_progress = wanted_ == report_demand::progress && has_progress_;
   std::string report = feed_->next(view_, has_progress);
-  if (report.empty()) has_progress_ = false;
+  if (!report.empty()) return report;
+  has_progress_ = false;
+  if (unsent_output_.empty()) return {};
+  report = std::move(unsent_output_.front());
+  unsent_output_.pop_front();
   return report;
 }
 
@@ -181,6 +228,37 @@ ELASTIC_DECL void job_monitor_core::pass_demand() {
   if (std::exchange(passed_demand_, demand) != demand && on_demand_) on_demand_();
 }
 
+ELASTIC_DECL std::string job_monitor_core::output_demand() const {
+  const std::lock_guard lock(mutex_);
+  return passed_output_;
+}
+
+ELASTIC_DECL void job_monitor_core::pass_output_demand() {
+  std::string output = desk_->demand(view_.job().epoch());
+  if (std::exchange(passed_output_, output) != output && on_demand_) on_demand_();
+}
+
+ELASTIC_DECL std::shared_ptr<const std::int64_t> job_monitor_core::begin_reading(
+    const output_reading& reading) {
+  const std::lock_guard lock(mutex_);
+  const std::int64_t id = desk_->begin(reading, std::as_const(view_).whole());
+  if (id == 0) return nullptr;
+  pass_output_demand();
+  return {new std::int64_t(id), [this](const std::int64_t* ended) {
+            const std::lock_guard guard(mutex_);
+            desk_->end(*ended);
+            delete ended;
+            pass_output_demand();
+          }};
+}
+
+ELASTIC_DECL output_delivery job_monitor_core::collect_output(std::int64_t id) {
+  const std::lock_guard lock(mutex_);
+  output_delivery delivery = desk_->collect(id, std::as_const(view_).whole());
+  pass_output_demand();
+  return delivery;
+}
+
 ELASTIC_DECL void job_monitor_core::begin_serving(const void* server,
                                                   std::function<void()> on_demand) {
   const std::lock_guard lock(mutex_);
@@ -197,6 +275,7 @@ ELASTIC_DECL void job_monitor_core::end_serving(const void* server) {
   if (server_ != server) return;
   server_ = nullptr;
   on_demand_ = {};
+  desk_->lose_nodes();
   change_view().whole().forget();
   announce_change();
 }
@@ -204,6 +283,12 @@ ELASTIC_DECL void job_monitor_core::end_serving(const void* server) {
 ELASTIC_DECL void job_monitor_core::reported(std::int64_t node, std::string_view report) {
   node_report content;
   try {
+    if (is_output_report(report)) {
+      output_report output = parse_output_report(report);
+      const std::lock_guard lock(mutex_);
+      desk_->take(node, std::move(output));
+      return pass_output_demand();
+    }
     content = parse_node_report(report);
   } catch (const error&) {
     // A node with another release may send reports that this one cannot read.

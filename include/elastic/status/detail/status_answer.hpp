@@ -7,6 +7,7 @@
 #include <elastic/net/detail/http_parser.hpp>
 #include <elastic/status/detail/job_metrics.hpp>
 #include <elastic/status/detail/job_view.hpp>
+#include <elastic/status/detail/output_message.hpp>
 #include <elastic/status/detail/status_gate.hpp>
 #include <elastic/status/roles_monitor.hpp>
 
@@ -36,6 +37,8 @@ struct status_answer {
   bool is_stream = false;
   /// The body is what the worker of this rank wrote last, which is yet to be asked for.
   std::optional<std::int64_t> output_of_rank = {};
+  /// The stream is output of the workers, which needs more rights than the rest; none: of events.
+  std::optional<output_reading> reading = {};
   /// The place of the role whose events or output these are, in a job of several; none: the
   /// events are of the job.
   std::optional<std::size_t> role = {};
@@ -92,6 +95,15 @@ ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why);
 /// The answer as it is sent. @param has_body  false: only its head, as HEAD wants it
 ELASTIC_DECL std::string response_text(const status_answer& answer, bool has_body,
                                        bool keeps_connection);
+
+/// Lines as an event for readers of output.
+ELASTIC_DECL std::string output_event(const output_piece& piece);
+
+/// A sentence for readers of output, as an event.
+ELASTIC_DECL std::string output_notice(std::string_view sentence);
+
+/// The last event for a reader of output.
+inline constexpr std::string_view output_end = "event: end\ndata: {}\n\n";
 
 /// The place in the journal from which a viewer goes on.
 struct event_cursor {

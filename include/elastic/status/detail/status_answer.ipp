@@ -4,7 +4,10 @@
 
 #include <elastic/status/detail/status_answer.hpp>
 
+#include <elastic/base/detail/base64.hpp>
+#include <elastic/base/detail/json_object.hpp>
 #include <elastic/base/detail/json_text.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/status/detail/embedded.hpp>
 #include <elastic/status/detail/event_sentence.hpp>
 #include <elastic/status/detail/job_document.hpp>
@@ -61,6 +64,20 @@ inline std::optional<std::int64_t> rank_of_output_path(std::string_view path) {
   return rank;
 }
 
+inline constexpr std::string_view output_path = "/api/v1/output";
+
+inline status_answer output_answer(const http_head& request) {
+  status_answer answer;
+  answer.type = "text/event-stream";
+  answer.is_stream = true;
+  try {
+    answer.reading = parse_output_query(request.query);
+  } catch (const error& refusal) {
+    return refusal_answer(400, refusal.what());
+  }
+  return answer;
+}
+
 /// The content for clients that may look; none: there is no such path.
 inline std::optional<status_answer> content_of(const http_head& request,
                                                const status_source& source, std::int64_t now_us) {
@@ -96,24 +113,14 @@ inline std::optional<status_answer> content_of(const http_head& request,
   } else if (path == "/api/v1/events") {
     answer.type = "text/event-stream";
     answer.is_stream = true;
+  } else if (path == output_path) {
+    return output_answer(request);
   } else if (const auto rank = rank_of_output_path(path)) {
     answer.output_of_rank = rank;
   } else {
     return std::nullopt;
   }
   return answer;
-}
-
-/// Whether a query names a parameter, with a value or without.
-inline bool has_parameter(std::string_view query, std::string_view name) {
-  while (!query.empty()) {
-    const std::size_t end = query.find('&');
-    const std::string_view part = query.substr(0, end);
-    if (part.substr(0, part.find('=')) == name) return true;
-    if (end == std::string_view::npos) break;
-    query.remove_prefix(end + 1);
-  }
-  return false;
 }
 
 /// An agent that answers is alive, and ready if its workers run. Only allowed viewers get a reason.
@@ -278,6 +285,9 @@ inline std::optional<status_answer> overview_of(const http_head& request,
   } else if (path == "/api/v1/events") {
     answer.type = "text/event-stream";
     answer.is_stream = true;
+  } else if (path == output_path) {
+    return refusal_answer(400, "the job has several roles, and output is of one of them: ask for " +
+                                   fmt::format("/roles/NAME{}", output_path));
   } else {
     return std::nullopt;
   }
@@ -348,6 +358,29 @@ ELASTIC_DECL std::string response_text(const status_answer& answer, bool has_bod
       "X-Content-Type-Options: nosniff\r\n";
   text += keeps_connection ? "\r\n" : "Connection: close\r\n\r\n";
   return has_body ? text + answer.body : text;
+}
+
+inline bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const utf8_character first = first_utf8_character(text);
+    if (!first.valid) return false;
+    text.remove_prefix(first.size);
+  }
+  return true;
+}
+
+ELASTIC_DECL std::string output_event(const output_piece& piece) {
+  json_object object;
+  object.add("rank", piece.rank).add("stream", piece.is_err ? "stderr" : "stdout");
+  if (piece.skipped > 0) object.add("skipped", piece.skipped);
+  // Lines need not be UTF-8, and whoever keeps them wants them as they are.
+  is_utf8(piece.text) ? object.add("text", piece.text)
+                      : object.add("base64", to_base64(piece.text));
+  return fmt::format("data: {}\n\n", std::move(object).text());
+}
+
+ELASTIC_DECL std::string output_notice(std::string_view sentence) {
+  return fmt::format("event: notice\ndata: {}\n\n", json_object().add("text", sentence).text());
 }
 
 ELASTIC_DECL event_cursor cursor_of(const http_head& request) {

@@ -47,6 +47,9 @@ ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right);
 /// The value of a parameter of a query, as it was sent; empty if there is none.
 ELASTIC_DECL std::string_view query_value(std::string_view query, std::string_view name);
 
+/// Whether a query names a parameter, with a value or without.
+ELASTIC_DECL bool has_parameter(std::string_view query, std::string_view name);
+
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)

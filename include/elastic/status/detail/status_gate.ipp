@@ -63,6 +63,17 @@ ELASTIC_DECL std::string_view query_value(std::string_view query, std::string_vi
   return {};
 }
 
+ELASTIC_DECL bool has_parameter(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::size_t end = query.find('&');
+    const std::string_view part = query.substr(0, end);
+    if (part.substr(0, part.find('=')) == name) return true;
+    if (end == std::string_view::npos) break;
+    query.remove_prefix(end + 1);
+  }
+  return false;
+}
+
 /// Whether a program shows the token, which no page of another site can.
 inline bool has_bearer(const http_head& request, const status_gate& gate) {
   constexpr std::string_view bearer = "Bearer ";

@@ -11,9 +11,11 @@
 #include <elastic/launch/detail/node_journal.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/status/detail/job_monitor_core.hpp>
+#include <elastic/status/detail/output_sender.hpp>
 #include <elastic/status/job_monitor.hpp>
 #include <elastic/status/roles_monitor.hpp>
 #include <elastic/store/detail/store_meter.hpp>
+#include <elastic/telemetry/detail/output_tails.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 
 #include <optional>
@@ -21,6 +23,16 @@
 namespace elastic {
 
 namespace detail {
+
+/// Adds the part that sends the workers' output to the node that shows the job.
+inline void add_output(agent_services& services, const std::shared_ptr<job_monitor_core>& monitor,
+                       const std::shared_ptr<output_tails>& tails) {
+  add_part(services, "output", [monitor, tails](const agent_part::context& agent) {
+    auto sender = new_shared<output_sender>(monitor, tails, agent);
+    sender->start();
+    return sender;
+  });
+}
 
 inline void measure_stores(job_monitor_core& monitor, const std::shared_ptr<store_meter>& meter) {
   monitor.measure_stores([meter]() -> std::optional<viewed_stores> {
@@ -50,6 +62,8 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
   links.reports = core;
   if (!links.meter) links.meter = detail::new_shared<detail::store_meter>();
   detail::measure_stores(*core, links.meter);
+  if (!links.tails) links.tails = detail::new_shared<detail::output_tails>();
+  detail::add_output(services, core, links.tails);
   return monitor;
 }
 
@@ -65,6 +79,7 @@ ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_paramet
   links.tails = detail::internals::tails_of(roles, role);
   links.meter = detail::new_shared<detail::store_meter>();
   detail::measure_stores(*core, links.meter);
+  detail::add_output(services, core, links.tails);
 }
 
 }  // namespace elastic

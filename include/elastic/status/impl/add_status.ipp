@@ -57,10 +57,8 @@ inline status_server::options plan_server(const launch_config& config,
     shown.token = read_status_token(options.status_token_file);
   }
   shown.monitor = add_monitor(services, config.rendezvous);
-  std::shared_ptr<output_tails>& tails = internals::of(services).tails;
-  if (!tails) tails = new_shared<output_tails>();
   shown.journal = services.journal;
-  internals::of(shown).tails = tails;
+  internals::of(shown).tails = internals::of(services).tails;
   shown.time = services.time;
   shown.log = services.log;
   const std::string left_out = left_out_of_page(config);

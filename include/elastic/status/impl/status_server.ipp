@@ -7,6 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/internals.hpp>
+#include <elastic/base/detail/joined_text.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
@@ -20,6 +21,8 @@
 #include <elastic/status/detail/command_request.hpp>
 #include <elastic/status/detail/job_document.hpp>
 #include <elastic/status/detail/job_monitor_core.hpp>
+#include <elastic/status/detail/output_desk.hpp>
+#include <elastic/status/detail/output_feed.hpp>
 #include <elastic/status/detail/roles_overview.hpp>
 #include <elastic/status/detail/status_answer.hpp>
 
@@ -325,10 +328,12 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     if (self->path_within(request.path) == "/api/v1/job" && made.status == 200) {
       for (const shown_job* const job : self->jobs_of(made.role)) job->monitor->look();
     }
-    if (made.is_stream && self->followers_ >= limits::status_followers) {
+    if (made.is_stream && !made.reading && self->followers_ >= limits::status_followers) {
       made = refusal_answer(503, fmt::format("{} viewers follow the events, which is the limit",
                                              limits::status_followers));
     }
+    std::shared_ptr<const std::int64_t> opened;
+    if (made.reading) opened = self->open_reading(*served, made);
     if (made.output_of_rank) {
       const shown_job& job = self->jobs_[made.role.value_or(0)];
       task<status_answer> showing = show_output(self, job, *made.output_of_rank);
@@ -338,15 +343,17 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     const bool follows = made.is_stream && has_body;
     const bool goes_on = !is_refused && !made.is_stream && request.keeps_connection;
     const event_cursor cursor = cursor_of(request);
-    const follower_count counted(follows ? self.get() : nullptr, made.role);
+    const bool counts = follows && !made.reading;
+    const follower_count counted(counts ? self.get() : nullptr, made.role);
     served->follows_events = follows;
     std::string text = response_text(made, has_body, goes_on);
     co_await send(self, served, std::move(text));
     if (follows) {
       const bool is_of_roles = self->options_.roles && !made.role;
       const shown_job& job = self->jobs_[made.role.value_or(0)];
-      task<void> sending =
-          is_of_roles ? send_changes(self, served) : send_events(self, served, job, cursor);
+      task<void> sending = made.reading  ? send_output(self, served, job, *made.reading, opened)
+                           : is_of_roles ? send_changes(self, served)
+                                         : send_events(self, served, job, cursor);
       co_await race(std::move(sending), watch_end(served));
     }
     co_return goes_on;
@@ -498,6 +505,74 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     shown.type = "application/json";
     shown.body = output_json(rank, tails);
   }
+
+  // ---- the output of all workers ----------------------------------------------------------------
+
+  /// Output may have secrets: it is for those who show a token, and over a Unix socket for the user
+  /// of the job and root; never for everybody of a host.
+  /// Result: the reading, or null and another answer.
+  std::shared_ptr<const std::int64_t> open_reading(const client& reader, status_answer& made) {
+    const bool is_owner = reader.user && (*reader.user == ::geteuid() || *reader.user == 0);
+    if (!is_owner && (reader.user || gate_.token.empty())) {
+      made = refusal_answer(403,
+                            "the output of workers is shown to the user of the job and to root "
+                            "over a Unix socket, and to others only with a token");
+      return nullptr;
+    }
+    auto opened = jobs_[made.role.value_or(0)].monitor->begin_reading(*made.reading);
+    if (!opened) {
+      made = refusal_answer(503, fmt::format("{} clients read output, which is the limit",
+                                             limits::output_readers));
+    }
+    return opened;
+  }
+
+  /// A client that does not read makes this wait, and the nodes with it.
+  static task<void> send_output(self_pointer self, client_pointer client, const shown_job& job,
+                                output_reading reading,
+                                std::shared_ptr<const std::int64_t> opened) {
+    const std::shared_ptr<time_source>& time = self->options_.time;
+    const auto feed = new_shared<output_feed>(reading);
+    const time_point patience = time->now() + limits::output_patience;
+    time_point heartbeat = time->now() + limits::status_heartbeat;
+    std::vector<std::string> awaited;
+    bool has_told_lack = false;
+    for (;;) {
+      // What is there when the job ends is read once more.
+      const bool is_last = self->is_stopping_;
+      task<std::optional<std::vector<output_piece>>> reading_own =
+          detail::read_output(feed, job.tails, time, limits::read_piece_bytes);
+      const std::optional<std::vector<output_piece>> own = co_await std::move(reading_own);
+      if (!own) throw error(errc::timed_out, "the log directory does not answer");
+      const output_delivery sent = job.monitor->collect_output(*opened);
+      awaited = sent.awaited;
+      std::string text;
+      const bool lacks_out = feed->lacks_out() || sent.lacks_out;
+      if (lacks_out && !std::exchange(has_told_lack, true)) text = output_notice(lacking_stdout);
+      for (const output_piece& piece : *own) text += output_event(piece);
+      for (const output_piece& piece : sent.pieces) text += output_event(piece);
+      const time_point now = time->now();
+      if (text.empty() && now >= heartbeat) text = ":\n\n";
+      if (!text.empty()) {
+        co_await client->stream.write(std::move(text));
+        heartbeat = now + limits::status_heartbeat;
+        continue;
+      }
+      const bool has_all = feed->is_drained() && (awaited.empty() || now >= patience);
+      if (is_last || (has_all && !reading.follows)) break;
+      co_await time->sleep_until(now + limits::output_look);
+    }
+    std::string end;
+    if (!awaited.empty()) {
+      end = output_notice("not all lines have arrived of the nodes " +
+                          joined_text<std::string>(awaited, ", "));
+    }
+    end += output_end;
+    co_await send(self, client, std::move(end));
+  }
+
+  static constexpr std::string_view lacking_stdout =
+      "stdout of workers goes to the terminal of their node only: --tee 3 would keep it, too";
 
   /// A client that does not read in time is disconnected.
   static task<void> send(self_pointer self, client_pointer client, std::string text) {
