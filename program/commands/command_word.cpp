@@ -26,6 +26,13 @@ const std::vector<elastic::command_line::facts::command>& command_rows() {
       {"explain", "LOGDIR|FILE ...",
        "Explain a run from the journal in its log directory: what happened, why, where the time "
        "went, and what would have helped."},
+      {"logs",
+       "[--ranks 0-7,12] [--stdout | --stderr] [--lines N] [--follow] [--grep TEXT] [--role NAME] "
+       "[--token-file FILE] [ADDRESS|LOGDIR]",
+       "Show the output of all ranks of a job: from the node that was started with --status "
+       "ADDRESS, which asks the other nodes, or what lies in the log directory LOGDIR. Default: "
+       "PET_STATUS. --lines: the last lines of each stream of each rank (100); --follow: until the "
+       "job ends; --grep: of these, only lines with this text."},
       {"pause", "[--role NAME] unix:PATH [REASON ...]",
        "Pause a whole job, over the socket of a node's --status unix:PATH: its workers save and "
        "stop, and its nodes wait for resume."},

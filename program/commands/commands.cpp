@@ -9,6 +9,7 @@
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/status/detail/journal_reader.hpp>
 #include <program/commands/explanation.hpp>
+#include <program/commands/logs_command.hpp>
 #include <program/commands/merged_trace.hpp>
 #include <program/commands/roles_command.hpp>
 #include <program/commands/send_command.hpp>
@@ -117,6 +118,19 @@ int show_status(const strings& arguments) {
   return run_to_end(run_status_command(std::get<status_query>(parsed), show));
 }
 
+int show_logs(const strings& arguments) {
+  const auto parsed = parse_logs_command(arguments, elastic::environment_from(environ));
+  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
+  logs_outlets out;
+  out.lines = show;
+  out.notices = [](std::string_view text) {
+    std::fflush(stdout);
+    std::fputs(std::string(text).c_str(), stderr);
+  };
+  out.is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  return run_to_end(run_logs_command(std::get<logs_query>(parsed), std::move(out)));
+}
+
 int show_roles(const strings& arguments) {
   return print(shown_roles(arguments, elastic::environment_from(environ)));
 }
@@ -189,6 +203,7 @@ const std::map<std::string_view, int (*)(const strings&)>& functions() {
       {"doctor", ask_doctor},
       {"drain", send<elastic::job_command::kind::drain>},
       {"explain", explain_journals},
+      {"logs", show_logs},
       {"pause", send<elastic::job_command::kind::pause>},
       {"resume", send<elastic::job_command::kind::resume>},
       {"roles", show_roles},

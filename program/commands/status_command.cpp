@@ -47,7 +47,9 @@ void parse_http_address(std::string_view rest, status_query& query) {
   }
 }
 
-void parse_status_address(const std::string& address, status_query& query) {
+}  // namespace
+
+void parse_job_address(std::string_view command, const std::string& address, status_query& query) {
   constexpr std::string_view unix_prefix = "unix:";
   constexpr std::string_view http_prefix = "http://";
   std::error_code failure;
@@ -57,7 +59,8 @@ void parse_status_address(const std::string& address, status_query& query) {
     query.socket = address.substr(unix_prefix.size());
     if (query.socket.empty()) {
       throw elastic::error(elastic::errc::invalid_argument,
-                           "status: unix: needs the path of a socket, as unix:PATH");
+                           fmt::format("{}: unix: needs the path of a socket, as unix:PATH",
+                                       command));
     }
   } else if (address.starts_with(http_prefix)) {
     parse_http_address(std::string_view(address).substr(http_prefix.size()), query);
@@ -72,6 +75,14 @@ void parse_status_address(const std::string& address, status_query& query) {
     query.log_directory = address;
   }
 }
+
+elastic::task<std::unique_ptr<detail::byte_stream>> connect_to_job(status_query query) {
+  if (!query.socket.empty()) co_return co_await detail::connect_path(query.socket);
+  auto socket = co_await detail::connect_tcp(query.tcp);
+  co_return std::make_unique<detail::socket_stream>(std::move(socket));
+}
+
+namespace {
 
 status_query read_status_query(const std::vector<std::string>& arguments,
                                const elastic::environment_map& environment) {
@@ -105,7 +116,7 @@ status_query read_status_query(const std::vector<std::string>& arguments,
     throw elastic::error(elastic::errc::invalid_argument,
                          "status: which job? Name what --status was given, or a log directory");
   }
-  parse_status_address(*address, query);
+  parse_job_address("status", *address, query);
   // The journal of an agent that was killed ends like that of one whose workers run.
   if (query.asks_ready && !query.log_directory.empty()) {
     throw elastic::error(
@@ -117,15 +128,9 @@ status_query read_status_query(const std::vector<std::string>& arguments,
   return query;
 }
 
-elastic::task<std::unique_ptr<detail::byte_stream>> connect_for_status(status_query query) {
-  if (!query.socket.empty()) co_return co_await detail::connect_path(query.socket);
-  auto socket = co_await detail::connect_tcp(query.tcp);
-  co_return std::make_unique<detail::socket_stream>(std::move(socket));
-}
-
 elastic::task<detail::http_response> ask_status(status_query query, std::string target,
                                                 std::string accept) {
-  auto stream = co_await connect_for_status(query);
+  auto stream = co_await connect_to_job(query);
   // The server accepts this name, whatever its host is called.
   detail::http_connection connection(std::move(stream), "localhost");
   detail::http_request request;

@@ -5,9 +5,11 @@
 #include <elastic/base/task.hpp>
 #include <elastic/cli/early_exit.hpp>
 #include <elastic/contract/environment.hpp>
+#include <elastic/net/detail/byte_stream.hpp>
 #include <elastic/net/endpoint.hpp>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -34,6 +36,13 @@ struct status_query {
   /// Repeat every second until the job has ended.
   bool repeats = false;
 };
+
+/// Parses the address or the log directory of a job, for a command.
+/// Errors: `errc::invalid_argument`, one sentence that begins with the command.
+void parse_job_address(std::string_view command, const std::string& address, status_query& query);
+
+/// Connects to the status server of a job. Errors: `errc::connection_failed`.
+elastic::task<std::unique_ptr<elastic::detail::byte_stream>> connect_to_job(status_query query);
 
 /// Parses the arguments of `elasticrun status`: [--watch | --ready] [--json] [--role NAME]
 /// [--token-file FILE] [PORT | HOST:PORT | http://HOST:PORT/?token=… | unix:PATH | LOGDIR]. The
