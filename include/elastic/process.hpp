@@ -7,6 +7,7 @@
 #include <elastic/process/exit_selection.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/guard_policy.hpp>
+#include <elastic/process/guard_spawner.hpp>
 #include <elastic/process/guarded_launcher.hpp>
 #include <elastic/process/line_head.hpp>
 #include <elastic/process/log_file.hpp>

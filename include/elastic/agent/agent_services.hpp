@@ -8,6 +8,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/guard_policy.hpp>
+#include <elastic/process/guard_spawner.hpp>
 #include <elastic/process/output_sink.hpp>
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/telemetry/event_handler.hpp>
@@ -51,6 +52,9 @@ struct agent_services {
     /// The limit of open files for workers and hooks, if this process has raised its own limit
     /// (`raise_open_files`). Default: the same as this process.
     std::optional<std::uint64_t> open_files = {};
+    /// Starts guards as children of other processes, which `add_slots` sets. Guards are then
+    /// required. Default: this process starts all of them.
+    std::shared_ptr<guard_spawner> spawner = {};
   };
 
   /// A guest of an agent.

@@ -92,6 +92,8 @@ struct worker_spec {
   std::string role = "default";
   /// How many workers this node runs, 1 to `limits::local_world_size`.
   int nproc_per_node = 1;
+  /// Each worker has a slot of the launcher for itself: `process_spec::slot` is its local rank.
+  bool has_slots = false;
 
   /// What the workers can rely on. `plain` refuses what needs the control channel: `on_failure`
   /// replace, `liveness` and `preempt_grace`.

@@ -13,6 +13,7 @@
 #include <elastic/process/detail/spawn.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/process/guard_policy.hpp>
+#include <elastic/process/guard_spawner.hpp>
 #include <elastic/process/pidfd_launcher.hpp>
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/process/process_spec.hpp>
@@ -45,6 +46,9 @@ class ELASTIC_EXPORT guarded_launcher final : public process_launcher {
     std::string guard_file = {};
     /// Used for processes without a guard; `open_files` is used for all.
     pidfd_launcher::options unguarded = {};
+    /// Starts guards as children of other processes. Null: this process starts all of them. Only
+    /// for the policy `required`.
+    std::shared_ptr<guard_spawner> spawner = {};
     logger log = {};
   };
 
@@ -72,10 +76,10 @@ class ELASTIC_EXPORT guarded_launcher final : public process_launcher {
   };
 
   // Result: empty if no guard can be started and none is required.
-  ELASTIC_DECL std::optional<started_guard> start_guard(const process_spec& spec,
-                                                        const std::string& path);
-  ELASTIC_DECL detail::spawn_result spawn_guard(const process_spec& spec, const std::string& path,
-                                                int socket);
+  ELASTIC_DECL task<std::optional<started_guard>> start_guard(const process_spec& spec,
+                                                              const std::string& path);
+  ELASTIC_DECL task<detail::spawn_result> spawn_guard(const process_spec& spec,
+                                                      const std::string& path, int socket);
 
   // Result: false if no source is left and no guard is required.
   ELASTIC_DECL bool take_next_source();

@@ -31,6 +31,9 @@ struct process_spec {
   /// A descriptor that becomes `passed_number` of the process, borrowed in the same way; -1: none.
   int passed_fd = -1;
   static constexpr int passed_number = 5;
+  /// The place in which a launcher that has several starts it, such as a task of a scheduler. Other
+  /// launchers do not look at it.
+  int slot = 0;
   /// The processors on which it may run; empty keeps the caller's.
   processor_set processors = {};
   /// Signals that it ignores until it handles them itself; all others have their default handling.

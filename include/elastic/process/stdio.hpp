@@ -15,6 +15,8 @@
 
 namespace elastic {
 
+class output_sink;
+
 /// Where one output stream of a process goes.
 struct output_plan {
   /// Lines of a stream that are also copied to another file, which several streams may share.
@@ -52,6 +54,8 @@ struct output_plan {
   bool json = false;
   /// copy: whether the console shows the stream.
   bool console = true;
+  /// copy: the console of this stream; null: that of the process set.
+  std::shared_ptr<output_sink> sink;
   /// copy: lines that are also copied elsewhere.
   matching_lines matches;
   /// file and copy: remember the last lines (`limits::report_stderr_lines`) for a report.

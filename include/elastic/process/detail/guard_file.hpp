@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/process/detail/syscalls.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -27,6 +28,9 @@ struct guard_file {
 /// The same descriptor under a number above 5: the child needs 0 to 5 for its streams and the
 /// passed descriptors.
 ELASTIC_DECL unique_fd above_passed(unique_fd fd);
+
+/// The pidfd of this process, by which a guard sees its end; also above what guards inherit.
+ELASTIC_DECL unique_fd open_own_pidfd(const syscalls& calls);
 
 /// The files that a guard may run from. When one cannot be executed, the next is tried.
 class guard_sources {

@@ -29,6 +29,10 @@ ELASTIC_DECL unique_fd above_passed(unique_fd fd) {
   return unique_fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, first));
 }
 
+ELASTIC_DECL unique_fd open_own_pidfd(const syscalls& calls) {
+  return above_passed(unique_fd(calls.pidfd_open(::getpid())));
+}
+
 /// Result: whether the whole guard was written; `errno` says why not.
 inline bool write_guard_image(int fd) {
   std::string_view rest(reinterpret_cast<const char*>(guard_image), sizeof guard_image);

@@ -34,7 +34,7 @@ ELASTIC_DECL std::unique_ptr<tee> process_slot::make_tee(
   tee_outlets outlets;
   outlets.file = std::move(stream.file);
   outlets.matches = plan.matches;
-  if (plan.console) outlets.console = console;
+  if (plan.console) outlets.console = plan.sink ? plan.sink : console;
   outlets.prefix = plan.prefix;
   outlets.json = plan.json;
   outlets.keep_tail = plan.keep_tail;

@@ -111,7 +111,8 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec 
     if (cancellation.cancelled() != asio::cancellation_type::none) {
       throw detail::asio_system_error(asio::error::operation_aborted);
     }
-    std::optional<started_guard> started = start_guard(spec, path);
+    task<std::optional<started_guard>> starting = start_guard(spec, path);
+    std::optional<started_guard> started = co_await std::move(starting);
     if (started) {
       std::unique_ptr<child> worker = co_await meet(spec, path, std::move(*started));
       if (worker) co_return worker;
@@ -123,16 +124,16 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec 
 }
 
 ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const std::string& path)
-    -> std::optional<started_guard> {
+    -> task<std::optional<started_guard>> {
   for (;;) {
-    if (!file_.fd && !take_next_source()) return std::nullopt;
+    if (!file_.fd && !take_next_source()) co_return std::nullopt;
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
       const int number = errno;
       const std::string why = errno_text(number);
       if (is_forbidden(number)) {
         give_up(fmt::format("a socket to it: {}", why));
-        return std::nullopt;
+        co_return std::nullopt;
       }
       throw error(errc::start_failed,
                   fmt::format("program '{}' cannot be started: {} (a socket to its guard){}", path,
@@ -140,9 +141,11 @@ ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const 
     }
     detail::unique_fd ours(ends[0]);
     const detail::unique_fd theirs = detail::above_passed(detail::unique_fd(ends[1]));
-    const detail::spawn_result result = spawn_guard(spec, path, theirs.get());
+    task<detail::spawn_result> spawning = spawn_guard(spec, path, theirs.get());
+    const detail::spawn_result result = co_await std::move(spawning);
     if (!result.failure) {
-      return started_guard{std::move(ours), detail::unique_fd(result.pidfd)};
+      started_guard started{std::move(ours), detail::unique_fd(result.pidfd)};
+      co_return std::move(started);
     }
     if (result.stage != detail::spawn_stage::execute || result.failure == E2BIG) {
       detail::throw_start_error(spec, path, result);
@@ -153,10 +156,10 @@ ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const 
   }
 }
 
-ELASTIC_DECL detail::spawn_result guarded_launcher::spawn_guard(const process_spec& spec,
-                                                                const std::string& path,
-                                                                int socket) {
-  if (!agent_) agent_ = detail::above_passed(detail::unique_fd(calls_.pidfd_open(::getpid())));
+ELASTIC_DECL task<detail::spawn_result> guarded_launcher::spawn_guard(const process_spec& spec,
+                                                                      const std::string& path,
+                                                                      int socket) {
+  if (!agent_) agent_ = detail::open_own_pidfd(calls_);
   const bool must_hold = options_.policy == guard_policy::required;
   const char* const promise = must_hold ? detail::guard_must_hold : detail::guard_may_fail;
   std::string linger = std::to_string(detail::linger_of(spec).count());
@@ -170,7 +173,12 @@ ELASTIC_DECL detail::spawn_result guarded_launcher::spawn_guard(const process_sp
                                       .open_files = options_.unguarded.open_files,
                                       .program = file_.fd.get(),
                                       .passed = {socket, agent_.get()}};
-  return detail::spawn(request, stack_, calls_);
+  if (options_.spawner) {
+    task<std::optional<detail::spawn_result>> spawning = options_.spawner->spawn(request);
+    const std::optional<detail::spawn_result> result = co_await std::move(spawning);
+    if (result) co_return *result;
+  }
+  co_return detail::spawn(request, stack_, calls_);
 }
 
 ELASTIC_DECL bool guarded_launcher::take_next_source() {

@@ -84,7 +84,8 @@ ELASTIC_DECL std::string standby_key(const process_spec& spec) {
 
 /// Libraries create as many threads as they have processors, so these may be others, but not more.
 ELASTIC_DECL std::string pool_key(const process_spec& spec, const std::set<std::string>& by_rank) {
-  return joined_start(spec, std::to_string(spec.processors.size()), [&](const std::string& name) {
+  const std::string place = fmt::format("{} {}", spec.processors.size(), spec.slot);
+  return joined_start(spec, place, [&](const std::string& name) {
     return !may_change(name) && !is_of_rank(name) && by_rank.count(name) == 0;
   });
 }

@@ -20,6 +20,7 @@
 #include <elastic/contract/environment.hpp>
 #include <elastic/process/detail/memory_room.hpp>
 #include <elastic/process/detail/tree_usage.hpp>
+#include <elastic/process/stdio.hpp>
 
 #include <fcntl.h>
 
@@ -105,7 +106,9 @@ ELASTIC_DECL void standby_set::log_pool(const std::string& key, const process_sp
     }
   }
   if (detail::pool_key(spec, by_rank_) != other->second.pool) {
-    log_bound("the workers differ in their arguments, or in variables that libraries read");
+    log_bound(spec.slot != other->second.spec.slot
+                  ? "each worker has a slot of its own"
+                  : "the workers differ in their arguments, or in variables that libraries read");
   }
 }
 
@@ -266,7 +269,10 @@ inline bool was_cancelled(const std::exception& caught) {
 
 /// The descriptors that become 0, 1 and 2 of a worker; empty if one of them cannot be inherited.
 inline std::vector<int> streams_of(const process_spec& spec) {
-  const int descriptors[3] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
+  int descriptors[3] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
+  // The input of this process is that of slot 0.
+  static const unique_fd empty_input = open_null(real_syscalls);
+  if (spec.slot > 0 && spec.stdin_fd < 0) descriptors[0] = empty_input.get();
   std::vector<int> streams;
   for (int number = 0; number < 3; ++number) {
     const int flags = descriptors[number] >= 0 ? 0 : ::fcntl(number, F_GETFD);

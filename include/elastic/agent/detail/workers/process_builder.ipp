@@ -48,6 +48,7 @@ ELASTIC_DECL process_spec process_builder::make(const worker_identity& identity,
     wrap_process(process, substitute_macros(spec_.wrap.command, macros));
   }
   process.environment = environment(identity, job, error_file);
+  if (spec_.has_slots) process.slot = identity.local_rank;
   process.passed_fd = parts_->passed_descriptor(identity.local_rank);
   if (!spec_.cpu_affinity.empty()) {
     process.processors = spec_.cpu_affinity.at(static_cast<std::size_t>(identity.local_rank));
