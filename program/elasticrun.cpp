@@ -26,6 +26,9 @@
 #include <program/preflight.hpp>
 #include <program/progress/kubeflow_progress.hpp>
 #include <program/roles/job_of_roles.hpp>
+#include <program/slots/add_slots.hpp>
+#include <program/slots/run_slot.hpp>
+#include <program/slots/task_slots.hpp>
 #include <program/unused_signals.hpp>
 
 #include <exception>
@@ -86,6 +89,17 @@ void debug_worker(const elastic::program_config& config, const asio::any_io_exec
       config.debugger, services.launcher, services.log);
 }
 
+/// Meets the other tasks of this node, if a scheduler has started several.
+elastic::task<std::shared_ptr<elasticrun::task_slots>> meet_slots(elasticrun::slot_plan plan,
+                                                                  elastic::logger log) {
+  if (plan.count == 1) co_return nullptr;
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  auto slots = std::make_shared<elasticrun::task_slots>(executor, std::move(plan), std::move(log));
+  elastic::task<void> meeting = slots->meet(std::make_shared<elastic::system_time>());
+  co_await std::move(meeting);
+  co_return slots;
+}
+
 /// Reports how the job ended.
 void report(const elastic::program_config& config, const elastic::run_result& result,
             const elastic::logger& log) {
@@ -102,6 +116,8 @@ void report(const elastic::program_config& config, const elastic::run_result& re
 /// Runs the job as every program does, together with the tasks that only elasticrun has.
 elastic::task<int> run(elastic::program_config config, elastic::logger log) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  elastic::task<std::shared_ptr<elasticrun::task_slots>> meeting = meet_slots(config.slots, log);
+  const std::shared_ptr<elasticrun::task_slots> slots = co_await std::move(meeting);
   if (const std::optional<int> rank = config.debugger.rank) {
     elastic::task<void> asking = elasticrun::demand_debugpy(config.job.workers, *rank);
     co_await std::move(asking);
@@ -110,9 +126,13 @@ elastic::task<int> run(elastic::program_config config, elastic::logger log) {
   }
   elastic::agent_services services = elasticrun::make_services(executor, log);
   services.journal = make_journal(config.job.rendezvous.node_name, log);
+  services.processes.spawner = slots;
   debug_worker(config, executor, services);
   elasticrun::job_features features(executor);
   features.complete(config, 0, services);
+  // Lines that several workers have written are shown by the agent.
+  const std::string shown_by_slots = config.merges_output ? "" : config.job.logs_specs;
+  if (slots) elasticrun::add_slots(services, slots, shown_by_slots);
   const auto kubeflow = make_kubeflow_reporter(config, executor, services);
   elastic::add_status(config.program);
   const elastic::program_run program(config.job, config.program, services);
@@ -123,10 +143,11 @@ elastic::task<int> run(elastic::program_config config, elastic::logger log) {
   companions.push_back(elasticrun::report_unused_signals(config.job.signals, log));
   // The last report is sent when the agent has ended.
   if (kubeflow) companions.push_back(elastic::with_cleanup(kubeflow->run(), kubeflow->finish()));
-  elastic::task<elastic::run_result> running = elastic::with_cleanup(
-      program.run(agent, std::move(companions)), features.close());
+  elastic::task<elastic::run_result> running =
+      elastic::with_cleanup(program.run(agent, std::move(companions)), features.close());
   const elastic::run_result result = co_await std::move(running);
   report(config, result, log);
+  if (slots) slots->finish(elastic::exit_code(result));
   co_return elastic::exit_code(result);
 }
 
@@ -147,6 +168,16 @@ int run_to_end(elastic::task<int> job) {
   return code;
 }
 
+/// Runs the worker of another task of this node's scheduler. Result: the exit code.
+int serve_as_slot(const elasticrun::slot_plan& plan) {
+  try {
+    return elasticrun::run_slot(plan);
+  } catch (const std::exception& failure) {
+    elastic::leave(elastic::refuse(failure.what()));
+    return elastic::exit_code(failure);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** values) {
@@ -160,6 +191,7 @@ int main(int count, char** values) {
   facts.injects_faults = true;
   facts.reads_job_files = true;
   facts.offers_debugger = true;
+  facts.runs_slots = true;
   const auto parsed = elastic::parse_command_line(arguments, facts);
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
   if (const auto* version = std::get_if<elastic::command_line::version_request>(&parsed)) {
@@ -167,8 +199,13 @@ int main(int count, char** values) {
   }
   const auto& line = std::get<elastic::command_line>(parsed);
   const auto& [config, threshold, io, warnings, notes, options] = line;
-  if (const auto exit = elasticrun::check_files(config)) return elastic::leave(*exit);
-  if (const auto exit = elastic::check_io(io)) return elastic::leave(*exit);
+  const bool is_slot = config.slots.place > 0;
+  // What a slot cannot use, its agent cannot either, and says so.
+  if (const auto exit = elasticrun::check_files(config)) {
+    return is_slot ? exit->code : elastic::leave(*exit);
+  }
+  if (const auto exit = elastic::check_io(io)) return is_slot ? exit->code : elastic::leave(*exit);
+  if (is_slot) return serve_as_slot(config.slots);
 
   const auto clock = std::make_shared<elastic::system_time>();
   const elastic::logger log(std::make_shared<elastic::console_log>(clock), threshold);

@@ -41,6 +41,13 @@ inline constexpr std::chrono::milliseconds doctor_answer{1500};
 inline constexpr std::chrono::seconds doctor_connection{10};
 inline constexpr std::size_t doctor_connections = 64;
 
+/// How long the tasks of a node have to meet, how long one waits between two tries, and what they
+/// send: the size of a message, and its descriptors.
+inline constexpr std::chrono::seconds slot_meeting{30};
+inline constexpr std::chrono::milliseconds slot_retry{5};
+inline constexpr std::size_t slot_message_bytes = 128 * 1024;
+inline constexpr int slot_descriptors = 7;
+
 /// The largest size of the file of a job of several roles.
 inline constexpr std::size_t job_file_bytes = 1024 * 1024;
 

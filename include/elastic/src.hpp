@@ -242,6 +242,7 @@
 #include <elastic/cli/detail/chaos_text.ipp>
 #include <elastic/cli/detail/device_listing.ipp>
 #include <elastic/cli/detail/given_options.ipp>
+#include <elastic/cli/detail/node_tasks.ipp>
 #include <elastic/cli/detail/option_checks.ipp>
 #include <elastic/cli/detail/option_documents.ipp>
 #include <elastic/cli/detail/option_help.ipp>

@@ -53,6 +53,9 @@ struct command_line {
     bool reads_job_files = false;
     /// Whether the program starts a worker under a debugger (--debug-rank). As with --chaos.
     bool offers_debugger = false;
+    /// Whether the program runs workers in several tasks of a scheduler (`program_config::slots`).
+    /// If not, each task is a job by itself.
+    bool runs_slots = false;
   };
 
   /// The I/O that a program asks for: ELASTIC_IO.

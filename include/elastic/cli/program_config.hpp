@@ -76,6 +76,23 @@ struct program_config {
     std::uint16_t port = 0;
   };
 
+  /// The tasks that a scheduler has started on this node and that form one node of a job: task 0 is
+  /// the agent, each of the others a slot, in which the worker of its local rank runs.
+  struct slot_plan {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    slot_plan() = default;
+
+    /// Names these tasks among all of this host and user, with letters, digits, dots and hyphens.
+    std::string step;
+    /// How many tasks there are, 1 to `limits::local_world_size`. 1: there is no slot.
+    int count = 1;
+    /// The number of this task among them, from 0.
+    int place = 0;
+    /// The numbers that the scheduler gives these tasks in the whole step, by place. Ranks that
+    /// differ from them are logged; empty: they need not be.
+    std::vector<int> numbers;
+  };
+
   /// The job, for `make_agent`.
   launch_config job;
   /// The options of `run_as_program`.
@@ -85,6 +102,8 @@ struct program_config {
   warm_standby standby;
   /// Which wire-ups the workers get: for `add_wire`, if there are any.
   wire_terms wire;
+  /// The tasks of this node that are the job's workers, if there are several.
+  slot_plan slots;
   /// How much memory keeps the workers' commits: for `add_vault`, if there is any.
   vault_terms vault;
   /// The options of `add_diagnosis`.

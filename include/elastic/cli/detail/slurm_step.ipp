@@ -89,7 +89,8 @@ class slurm_adopter {
       return false;
     }
     const std::uint32_t tasks = number("SLURM_STEP_NUM_TASKS");
-    if (tasks != nodes) {
+    // Several tasks of a node are its workers, if the variables say where they are.
+    if (tasks != nodes && target_.config.slots.step.empty()) {
       warn_once(
           "nothing is taken from Slurm's variables: srun starts {} tasks on {} nodes, and "
           "elasticrun takes one on each (--ntasks-per-node=1)",

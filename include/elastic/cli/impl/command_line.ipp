@@ -8,6 +8,7 @@
 #include <elastic/base/printable_text.hpp>
 #include <elastic/cli/default_python.hpp>
 #include <elastic/cli/detail/given_options.hpp>
+#include <elastic/cli/detail/node_tasks.hpp>
 #include <elastic/cli/detail/option_checks.hpp>
 #include <elastic/cli/detail/option_documents.hpp>
 #include <elastic/cli/detail/option_help.hpp>
@@ -127,9 +128,11 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   target.config.job.workers.environment = facts.environment;
   target.config.job.workers.program = facts.python;
   options.read_into(target, facts);
+  slurm_words tasks = adopt_node_tasks(options, facts, target);
   slurm_words slurm = adopt_slurm_step(options, facts, target);
   result.notes = std::move(slurm.notes);
-  result.warnings = std::move(slurm.warnings);
+  result.warnings = std::move(tasks.warnings);
+  for (std::string& sentence : slurm.warnings) result.warnings.push_back(std::move(sentence));
   result.threshold = read_log_level(facts.environment, result.warnings);
   result.io = read_io(facts.environment);
   for (std::string& sentence : misspelt_variables(facts.environment)) {
@@ -160,6 +163,17 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   return result;
 }
 
+/// The first of the tasks that would form a job shows what each of them would.
+inline early_exit shown_once(early_exit exit, const command_line::facts& facts) {
+  try {
+    const auto tasks = find_node_tasks(facts.environment);
+    if (facts.runs_slots && tasks && tasks->obstacle.empty() && !tasks->is_first) exit.text.clear();
+  } catch (const error&) {
+    // Its variables may be what is refused.
+  }
+  return exit;
+}
+
 }  // namespace detail
 
 ELASTIC_DECL std::variant<command_line, command_line::version_request, early_exit>
@@ -170,9 +184,10 @@ parse_command_line(const std::vector<std::string>& arguments, const command_line
     if (detail::shows(scanned, "--version")) {
       return command_line::version_request{detail::read_io(facts.environment)};
     }
-    return early_exit{0, detail::text_to_show(scanned, facts), false};
+    early_exit shown{0, detail::text_to_show(scanned, facts), false};
+    return detail::shown_once(std::move(shown), facts);
   } catch (const error& refusal) {
-    return refuse(refusal.what(), facts.program);
+    return detail::shown_once(refuse(refusal.what(), facts.program), facts);
   }
 }
 

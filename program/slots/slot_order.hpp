@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/contract/environment.hpp>
+#include <elastic/process/detail/spawn.hpp>
+#include <elastic/process/process_spec.hpp>
+#include <program/slots/slot_socket.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elasticrun {
+
+/// What a slot is to start: a guard, whose worker differs from the slot itself only in what is said
+/// here. So variables that the scheduler gives each task, and its streams, remain the slot's.
+struct slot_order {
+  std::string path;
+  std::vector<std::string> arguments;
+  std::string directory;
+  std::string processors;
+  std::vector<int> ignored_signals;
+  std::optional<std::uint64_t> open_files;
+  /// "NAME=value".
+  std::vector<std::string> set;
+  /// Names.
+  std::vector<std::string> unset;
+  /// What the descriptors of the message are, besides the first, which is for the reply: 's' the
+  /// guard's socket, 'g' its program, 'i', 'o' and 'e' the streams, 'p' what is passed.
+  std::string descriptors;
+};
+
+/// The order for a request, with the descriptors after that for the reply.
+/// @param own  the environment of this process
+slot_order slot_order_of(const elastic::detail::spawn_request& request,
+                         const elastic::environment_map& own, std::vector<int>& descriptors);
+
+/// The fields of a message, from its kind on.
+std::vector<std::string> fields_of(const slot_order& order);
+
+[[noreturn]] void refuse_slot_order();
+
+/// Errors: `errc::protocol_violation` if the fields are not those of an order.
+slot_order slot_order_from(const std::vector<std::string>& fields);
+
+/// The environment of a worker in a slot.
+/// @param own  that of the slot
+std::vector<std::string> slot_environment(const slot_order& order, elastic::environment_map own);
+
+}  // namespace elasticrun
