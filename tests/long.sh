@@ -83,6 +83,11 @@ if [[ -e /dev/nvidia0 ]]; then
   tests/long/gpu.py build/dev/elasticrun python3
 fi
 
+say "Jobs in the tasks of a real Slurm, if its packages are installed"
+if command -v slurmd >/dev/null; then
+  tests/long/slurm.py build/dev/elasticrun
+fi
+
 say "A disturbed job whose journal, metrics and trace agree with what was done to it"
 tests/long/chaos_run.py build/dev/elasticrun --minutes "$minutes"
 
