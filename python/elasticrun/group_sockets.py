@@ -20,7 +20,7 @@ import select
 import socket
 import threading
 import time
-from typing import Callable, Iterator, List, Optional, Set
+from typing import Callable, FrozenSet, Iterator, List, Optional, Set, Tuple
 
 __all__ = ["GroupSockets"]
 
@@ -45,6 +45,7 @@ class GroupSockets:
         self._is_gloo = True
         self._threads: Set[int] = set()
         self._threads_before: Set[int] = set()
+        self._kept: Tuple[FrozenSet[str], FrozenSet[int]] = (frozenset(), frozenset())
 
     @contextlib.contextmanager
     def beginning(self, store_port: int, is_gloo: bool = True) -> Iterator[None]:
@@ -132,13 +133,25 @@ class GroupSockets:
                     return
             time.sleep(0.001)
 
-    def forget(self) -> None:
-        """The groups have been destroyed: their descriptors may soon be somebody else's."""
+    def keep(self) -> None:
+        """The groups that there are now outlive the epoch."""
         with self._lock:
-            self._epolls.clear()
+            self._kept = frozenset(self._epolls), frozenset(self._threads)
+        self.forget()
+
+    def forget(self) -> None:
+        """The other groups have been destroyed: their descriptors may soon be somebody else's."""
+        with self._lock:
+            self._epolls, self._threads = set(self._kept[0]), set(self._kept[1])
             self._peers.clear()
-            self._threads.clear()
             self._oldest = None
+
+    def release(self) -> None:
+        """The groups that were kept have been destroyed, too."""
+        with self._lock:
+            self._kept = frozenset(), frozenset()
+            self._epolls.clear()
+            self._threads.clear()
 
     def _watched(self) -> Set[str]:
         return {each for epoll in self._epolls for each in _watched(epoll)}

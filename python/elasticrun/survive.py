@@ -71,6 +71,10 @@ class _Epochs:
         self.total_steps: Optional[int] = None  # of the training, if it is known
         self.store: Any = None           # of the process group of this epoch
         self.do_all_survive = False      # every rank of this epoch can begin again from its state
+        self.kept: Any = None            # the KeptGroups of this process
+        self.can_keep = True
+        self.is_in_run = False
+        self.is_lasting = False          # a group of all ranks that the function under run expects
         self.sockets = GroupSockets()
         self.nccl = NcclGroups()
         self._channel = worker.Channel()
@@ -255,8 +259,9 @@ def run(train: _Function) -> _Function:
         state = next((each for each in [*arguments, *named.values()]
                       if isinstance(each, TorchState)), None)
         result = _repeat(functools.partial(train, *arguments, **named), state)
-        if _epochs.holds_group:
+        if _epochs.holds_group or _epochs.kept is not None:
             _destroy_groups(is_last=True)
+        _epochs.is_in_run = False
         return result
 
     return cast(_Function, survive)
@@ -278,7 +283,8 @@ def prepare() -> None:
     _epochs.say_prepared()
 
 
-def init_process_group(backend: Optional[str] = None, **options: Any) -> None:
+def init_process_group(backend: Optional[str] = None, *, lasting: bool = False,
+                       **options: Any) -> None:
     """Creates the default process group of this epoch, and brings the state that was passed to the
     function under `run` to the newest commit of all ranks. Call it first in that function.
 
@@ -286,35 +292,62 @@ def init_process_group(backend: Optional[str] = None, **options: Any) -> None:
     is NCCL if there are GPUs, and otherwise gloo. A script that was started by hand is a world of
     one.
 
-    Errors: `WorldChanged`; those of PyTorch; RuntimeError if there is already a process group, or
-    if every rank that had a committed state is gone.
+    With PyTorch 2.14 or later and gloo, a survivor keeps the group object, which is connected anew.
+    `lasting` is for a call before the function under `run`: the group outlives the epochs, and DDP
+    and groups of `new_group` may be made with it outside of that function. Until that function
+    calls this again, without `lasting`, it is a world of one. Without `--on-failure replace`, it is
+    the world of all ranks at once.
+
+    Errors: `WorldChanged`; those of PyTorch; RuntimeError if there is already a process group, if
+    every rank that had a committed state is gone, or if no group can be lasting; ValueError if
+    `lasting` is given in the function under `run`, or if a DDP module cannot be kept.
     """
     import torch
     import torch.distributed as dist
     # PyTorch 2.13 imports it when a first optimizer is made; its functions then have the group of
     # that moment as a default argument and keep it, and its connections, for ever.
     import torch.distributed.nn.functional  # noqa: F401
+    is_replacing = os.environ.get("ELASTIC_ON_FAILURE") == "replace"
+    if lasting and _epochs.is_in_run:
+        raise ValueError("lasting=True is for a call before the function under survive.run")
     if dist.is_initialized():
+        if _epochs.is_lasting:
+            _epochs.is_lasting = False
+            return
         raise RuntimeError("there is a process group already: survive.init_process_group begins "
                            "the only one of an epoch")
+    name = backend or ("nccl" if torch.cuda.is_available() else "gloo")
+    if lasting and is_replacing:
+        _begin_lasting(name, options)
+        return
     if "RANK" not in os.environ:
         options = {"store": dist.HashStore(), "rank": 0, "world_size": 1, **options}
     _traces.hook = sys.excepthook
-    name = backend or ("nccl" if torch.cuda.is_available() else "gloo")
-    _make_groups(name, lambda: dist.init_process_group(name, **options))
-    if os.environ.get("ELASTIC_ON_FAILURE") == "replace":
+    if is_replacing:
+        _make_groups(name, functools.partial(_begin_epoch, name, options, _can_keep(name, options)))
         # Ranks that do not say survive take part, so that no rank waits for them.
         kept = _epochs.state if _epochs.state is not None and _epochs.state._is_kept else None
-        _epochs.do_all_survive = torch_state.sync(kept, is_new(), _epochs.began_job)
+        _epochs.do_all_survive = torch_state.sync(
+            kept, is_new(), _epochs.began_job, getattr(_epochs.kept, "broadcast_modules", None))
         _epochs.store = dist.distributed_c10d._get_default_store()
+    else:
+        _make_groups(name, lambda: dist.init_process_group(name, **options))
+        _epochs.is_lasting = lasting
     _traces.note()
 
 
 def new_group(*arguments: Any, **named: Any) -> Any:
     """`torch.distributed.new_group`, for a group that a survivor can leave even if a peer does not
     respond. When `train` is called again, it must create its groups again, in the same order on all
-    ranks."""
+    ranks.
+
+    With a lasting default group, before the function under `run`: takes `ranks` and `timeout`, and
+    creates a group that outlives the epochs, too. In a rank that is not one of `ranks`, it is a
+    world of one.
+    """
     import torch.distributed as dist
+    if _epochs.kept is not None and not _epochs.is_in_run:
+        return _make_lasting(lambda: _epochs.kept.new_group(*arguments, **named))
     backend = arguments[2] if len(arguments) > 2 else named.get("backend")
     return _make_groups(backend or dist.get_backend(),
                         lambda: dist.new_group(*arguments, **named))
@@ -446,6 +479,9 @@ def _say(text: str) -> None:
 
 def _begin(state: Optional[TorchState]) -> None:
     _end_standby()
+    _epochs.is_in_run = True
+    if _epochs.kept is not None and _epochs.kept.is_alive:
+        _epochs.kept.detach()
     # Else a commit may wait for the agent, which waits for this process to leave the epoch.
     _epochs.add_callback(lambda _: vault.interrupt())
     if state is not None and state._is_sharded:
@@ -564,6 +600,74 @@ def _connect(made: Any) -> None:
     torch.cuda.synchronize(device)
 
 
+def _make_lasting(make: Callable[[], Any]) -> Any:
+    """Makes a group that outlives the epoch, without any other rank. A standby may do so."""
+    with _epochs.sockets.beginning(0):
+        result = make()
+    _epochs.sockets.keep()
+    return result
+
+
+def _begin_kept(options: Dict[str, Any]) -> None:
+    from elasticrun import kept_groups
+    hook = sys.excepthook
+    _epochs.kept = _make_lasting(lambda: kept_groups.KeptGroups(options))
+    sys.excepthook = hook  # PyTorch's writes the rank of now before each line
+
+
+def _begin_lasting(name: str, options: Dict[str, Any]) -> None:
+    from elasticrun import kept_groups
+    if not kept_groups.is_possible(name, options):
+        import torch
+        raise RuntimeError(
+            f"survive.init_process_group(lasting=True) needs PyTorch 2.14 or later, gloo and no "
+            f"other option than timeout, and this is PyTorch {torch.__version__} with "
+            f"{', '.join([name, *options])}: create groups and DDP in the function under "
+            f"survive.run")
+    _begin_kept(options)
+
+
+def _can_keep(name: str, options: Dict[str, Any]) -> bool:
+    """Whether this process has a group that outlives the epoch, which it makes if it can."""
+    from elasticrun import kept_groups
+    if not (_epochs.is_in_run and _epochs.can_keep and kept_groups.is_possible(name, options)):
+        return False
+    if _epochs.kept is None or not _epochs.kept.is_alive:
+        _begin_kept(options)
+    return True
+
+
+def _begin_epoch(name: str, options: Dict[str, Any], can_keep: bool) -> Any:
+    """Connects the groups that are kept to those of the other ranks, or begins a new one."""
+    import torch.distributed as dist
+    if options.keys() & {"store", "init_method", "rank", "world_size"}:
+        return dist.init_process_group(name, **options)
+    from elasticrun import kept_groups
+    meeting = kept_groups.meet(options.get("timeout"))
+    if can_keep:
+        try:
+            return _epochs.kept.attach(_epochs.current, meeting)
+        except kept_groups.NotMet as problem:
+            _give_up_kept(problem)
+    else:
+        meeting.refuse()
+    return dist.init_process_group(name, store=dist.PrefixStore("default_pg", meeting.store),
+                                   rank=meeting.rank, world_size=meeting.size, **options)
+
+
+def _give_up_kept(problem: Exception) -> None:
+    """All ranks do so in the same epoch. Without what needs the groups they begin a new one."""
+    if _epochs.kept.are_used:
+        _epochs.withdraw()
+        raise RuntimeError(f"{problem}, and what was made outside of the function under "
+                           f"survive.run needs them: all ranks restart") from None
+    if rank() == 0:
+        _say(f"{problem}: all ranks begin a new process group")
+    _epochs.kept.destroy()
+    _epochs.sockets.release()
+    _epochs.kept, _epochs.can_keep = None, False
+
+
 class _Traces:
     """What a default process group leaves in this process."""
 
@@ -640,22 +744,38 @@ def _end_if_stuck() -> None:
 
 def _destroy_groups(is_last: bool = False) -> None:
     """DDP must be gone before: it would release its group last, and PyTorch 2.13 may then hang.
-    Says that something holds a group, unless it is the last one of this process."""
+    Says that something holds a group, unless it is the last one of this process. Groups that are
+    kept are only left."""
     _epochs.store = None
-    dist = sys.modules.get("torch.distributed")
-    if dist is not None and dist.is_available() and dist.is_initialized():
+    if _epochs.kept is not None and not is_last and _epochs.kept.is_alive:
+        _epochs.hold_group(False)  # they have no connection that could have to be freed
         _forget_meshes()
-        if _traces.count_holders() > _traces.holders:
-            gc.collect()
-        group = weakref.ref(dist.group.WORLD)
-        dist.destroy_process_group()
-        if group() is not None and not is_last:
-            _say(f"the process group of epoch {_epochs.current} is still in use: {_holder()} "
-                 f"outside of the function under survive.run holds it")
+        _epochs.kept.detach()
+    else:
+        _destroy_all(is_last)
     if _epochs.holds_group:
         _traces.remove(sys.modules["torch.distributed.distributed_c10d"])
     _epochs.hold_group(False)
     _epochs.sockets.forget()
+
+
+def _destroy_all(is_last: bool) -> None:
+    if _epochs.kept is not None:
+        _epochs.kept.destroy()
+        _epochs.sockets.release()
+        _epochs.kept = None
+        return
+    dist = sys.modules.get("torch.distributed")
+    if dist is None or not dist.is_available() or not dist.is_initialized():
+        return
+    _forget_meshes()
+    if _traces.count_holders() > _traces.holders:
+        gc.collect()
+    group = weakref.ref(dist.group.WORLD)
+    dist.destroy_process_group()
+    if group() is not None and not is_last:
+        _say(f"the process group of epoch {_epochs.current} is still in use: {_holder()} "
+             f"outside of the function under survive.run holds it")
 
 
 _DTENSOR = "torch.distributed.tensor"

@@ -379,9 +379,11 @@ class _Rank(NamedTuple):
     node: int
 
 
-def sync(state: Optional[TorchState], is_new: bool, began_job: bool) -> bool:
+def sync(state: Optional[TorchState], is_new: bool, began_job: bool,
+         begin: Optional[Callable[[], None]] = None) -> bool:
     """Called by every rank of the default process group, with or without a state: those that lack
-    the newest commit receive it, each from one that has it. For `survive` alone.
+    the newest commit receive it, each from one that has it. If there is none, all call `begin` and
+    commit what they have. For `survive` alone.
 
     Result: whether every rank has a state.
     """
@@ -406,6 +408,8 @@ def sync(state: Optional[TorchState], is_new: bool, began_job: bool) -> bool:
         if not _is_at_beginning(ranks):
             raise StateLost("no rank that is left has a committed state: the job has to start "
                             "from its last checkpoint")
+        if begin is not None:
+            begin()
         state._copy_state(1)  # so that a change before the first commit begins here again
     for source, receiver in _transfers([each.commits for each in ranks],
                                        [each.node for each in ranks]):

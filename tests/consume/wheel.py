@@ -73,7 +73,7 @@ def check_wheel(wheel):
         assert f"{info}/licenses/{path.relative_to(ROOT).as_posix()}" in names, path
     assert {"elasticrun/py.typed", "elasticrun/worker.py", "elasticrun/survive.py",
             "elasticrun/torch_state.py", "elasticrun/sharded_state.py",
-            "elasticrun/group_sockets.py"} <= set(names), names
+            "elasticrun/group_sockets.py", "elasticrun/kept_groups.py"} <= set(names), names
 
 
 def check_program(environment):

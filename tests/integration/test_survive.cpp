@@ -75,9 +75,10 @@ struct job : test::elasticrun_stage {
   }
 
   test::program_result run(const std::string& python, const std::string& ranks, words script,
-                           const std::string& rejoin_timeout = "60") const {
+                           const std::string& rejoin_timeout = "60",
+                           const std::string& max_restarts = "6") const {
     script[0] = ELASTIC_SOURCE_DIR "/tests/integration/python/" + script[0];
-    const words launch{"--standalone", "--nproc-per-node", ranks, "--max-restarts",  "6",
+    const words launch{"--standalone", "--nproc-per-node", ranks, "--max-restarts", max_restarts,
                        "--on-failure", "replace",          "--rejoin-timeout", rejoin_timeout};
     return run_command(
         elasticrun({launch, script}),
@@ -264,6 +265,81 @@ TEST_CASE("survive: what a script does that cannot survive is named", "[integrat
     CHECK(all_of(result.out, "begins epoch \\d+ rank 0 of 2 pid (\\d+)").size() == processes);
     CHECK(all_of(result.out, "finished rank (\\d) of 2 pid \\d+ step 6") ==
           std::set<std::string>{"0", "1"});
+  }
+}
+
+TEST_CASE("survive: all ranks begin a new group if one of them cannot connect what it has kept",
+          "[integration]") {
+  struct row {
+    std::string option;
+    std::string reason;
+  };
+  const std::string python = test::torch_213_python();
+  if (python.empty()) return;
+  const auto expected = all_of(job().train(python, {"--steps", "6"}, "2"), "checksum ([-0-9.]+)");
+  // This PyTorch connects no group anew: all ranks but the refusing one pretend that theirs does.
+  for (const auto& [option, reason] :
+       {row{"fail:1", "could not connect its process groups (RuntimeError: no route to host)"},
+        row{"refuse:1", "cannot keep its process group (PyTorch 2.13.0+cpu)"}}) {
+    const job job;
+    const auto result =
+        job.run(python, "2", {"survive_worker.py", "--folder", job.marks(), "--steps", "6", "--do",
+                              "kill@3:1", "--connect", option});
+    INFO(result.out << result.err);
+    CHECK(result.code == 0);
+    CHECK_THAT(result.err, test::contains_text("elasticrun.survive: rank 0: rank 1 " + reason +
+                                               ": all ranks begin a new process group"));
+    CHECK(all_of(result.out, "checksum ([-0-9.]+)") == expected);
+    CHECK(all_of(result.out, "begins epoch \\d+ rank 0 of 2 pid (\\d+)").size() == 1);
+  }
+}
+
+TEST_CASE("survive: all ranks restart if a script keeps something of a group that is given up",
+          "[integration]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) return;
+  const job job;
+  const auto result = job.run(python, "2", {"survive_worker.py", "--folder", job.marks(),
+                                            "--connect", "fail:1", "--outside"}, "60", "1");
+  INFO(result.out << result.err);
+  CHECK(result.code == 1);
+  CHECK_THAT(result.err, test::contains_text(
+      "rank 1 could not connect its process groups (RuntimeError: no route to host), and what was "
+      "made outside of the function under survive.run needs them: all ranks restart"));
+  CHECK_THAT(result.err, test::contains_text("all workers of the job restart"));
+  CHECK(all_of(result.out, "begins epoch \\d+ rank 0 of 2 pid (\\d+)").size() == 2);
+}
+
+TEST_CASE("survive: a group outside of train is refused where PyTorch cannot keep it",
+          "[integration]") {
+  for (const std::string& python : {test::torch_python(), test::torch_213_python()}) {
+    if (python.empty()) continue;
+    const job job;
+    const auto result = job.run(python, "2", {"survive_worker.py", "--folder", job.marks(),
+                                              "--outside"}, "60", "0");
+    INFO(result.out << result.err);
+    CHECK(result.code == 1);
+    CHECK_THAT(result.err, test::contains_text(
+        "RuntimeError: survive.init_process_group(lasting=True) needs PyTorch 2.14 or later, gloo "
+        "and no other option than timeout, and this is PyTorch "));
+    CHECK(result.out.find("begins") == std::string::npos);
+  }
+}
+
+TEST_CASE("survive: without replacements, a script may make its group outside of train",
+          "[integration]") {
+  for (const std::string& python : {test::torch_python(), test::torch_213_python()}) {
+    if (python.empty()) continue;
+    const job job;
+    const auto result = job.run_command(
+        job.elasticrun({{"--standalone", "--nproc-per-node", "2"},
+                        {ELASTIC_SOURCE_DIR "/tests/integration/python/survive_worker.py",
+                         "--folder", job.marks(), "--steps", "4", "--outside", "--groups"}}),
+        {{"PYTHON_EXEC", python}, {"GLOO_SOCKET_IFNAME", "lo"}, {"OMP_NUM_THREADS", "1"}});
+    INFO(result.out << result.err);
+    CHECK(result.code == 0);
+    CHECK(all_of(result.out, "finished rank (\\d) of 2 pid \\d+ step 4").size() == 2);
+    CHECK(all_of(result.out, "checksum ([-0-9.]+)").size() == 1);
   }
 }
 

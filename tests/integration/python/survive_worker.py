@@ -44,6 +44,11 @@ def parse_arguments():
     parser.add_argument("--mesh", action="store_true", help="computes with a DeviceMesh, too")
     parser.add_argument("--hold", action="store_true",
                         help="keeps DDP outside of train, or the mesh")
+    parser.add_argument("--outside", action="store_true",
+                        help="makes DDP, and with --groups the groups, before train")
+    parser.add_argument("--connect", default="", metavar="HOW:RANK",
+                        help="refuse: this rank keeps no group; fail: PyTorch cannot connect those "
+                        "that it keeps. With a PyTorch that keeps none, the others pretend to")
     parser.add_argument("--no-commit", action="store_true")
     parser.add_argument("--careless", action="store_true",
                         help="goes on after every exception in a step, as if it were the data's")
@@ -62,6 +67,36 @@ def parse_arguments():
     return parser.parse_args()
 
 
+class Connected:
+    def wait(self):
+        pass
+
+
+def disturb_connections():
+    how, _, who = OPTIONS.connect.partition(":")
+    is_meant = survive.rank() == int(who)
+    original = getattr(dist, "_reconfigure", lambda *_: Connected())
+    begin = dist.init_process_group
+
+    def connect(number, handles, *more):
+        if is_meant and len(handles) > 1:
+            raise RuntimeError("no route to host")
+        return original(number, handles, *more)
+
+    def begin_without_option(backend, enable_reconfigure=False, **options):
+        begin(backend, **options)
+
+    from elasticrun import kept_groups
+    kept_groups._CONNECT_SECONDS = 2
+    if how == "refuse" and is_meant:
+        kept_groups.is_possible = lambda *_: False
+        return
+    if not hasattr(dist, "_reconfigure"):
+        dist.init_process_group = begin_without_option
+        dist._get_reconfigure_handle = str
+    dist._reconfigure = connect
+
+
 PLACES = ("kill-late", "kill-init", "stop-init", "kill-sync", "kill-send", "kill-receive",
           "kill-synced", "kill-evaluated")
 OPTIONS = parse_arguments()
@@ -69,6 +104,7 @@ HELD = []
 STRAY = survive.TorchState(count=0)
 CHANGES = []
 OUTER = []
+OUTSIDE = {"world": None, "ddp": None, "groups": []}
 SYNC = torch_state.sync
 
 
@@ -235,11 +271,12 @@ def train(state):
         dist.init_process_group("gloo")
     else:
         survive.init_process_group("gloo")
-    group = None
-    if OPTIONS.groups:
+    assert OUTSIDE["world"] in (None, dist.group.WORLD)
+    groups = OUTSIDE["groups"]
+    if OPTIONS.groups and not groups:
         groups = [survive.new_group(range(at, survive.world_size(), 2)) for at in (0, 1)]
-        group = groups[survive.rank() % 2]
-    ddp = DistributedDataParallel(state.model)
+    group = groups[survive.rank() % 2] if groups else None
+    ddp = OUTSIDE["ddp"] or DistributedDataParallel(state.model)
     mesh = use_mesh() if OPTIONS.mesh else None
     if OPTIONS.hold:
         HELD.append(mesh or ddp)
@@ -271,6 +308,15 @@ def train(state):
     return int(total)
 
 
+def make_outside(model):
+    ranks = int(os.environ["WORLD_SIZE"])
+    survive.init_process_group("gloo", lasting=True)
+    OUTSIDE["world"] = dist.group.WORLD
+    OUTSIDE["ddp"] = DistributedDataParallel(model)
+    if OPTIONS.groups:
+        OUTSIDE["groups"] = [survive.new_group(range(at, ranks, 2)) for at in (0, 1)]
+
+
 def say_compilation(graph, inputs):
     say(f"compiles in pid {os.getpid()}")
     return graph.forward
@@ -291,6 +337,10 @@ def main():
         state.part = torch.ones(1).as_subclass(DTensor)
     if OPTIONS.outer_loader:
         take_from_outer_loader()
+    if OPTIONS.connect:
+        disturb_connections()
+    if OPTIONS.outside:
+        make_outside(model)
     if OPTIONS.gate or OPTIONS.evaluate:
         survive.on_change(CHANGES.append)
     is_plain = str(survive.rank()) in OPTIONS.plain.split(",")
