@@ -59,6 +59,14 @@ say "A thousand ranks that are killed and replaced"
 tests/long/survive_kills.py build/dev/elasticrun /usr/bin/python3 --kills 900
 tests/long/survive_kills.py build/dev/elasticrun build/torch-2.13/bin/python --kills 100 --each 20
 
+say "The same with PyTorch 2.14.1, which connects process groups anew, and with DDP outside"
+if torch_214=$(tests/torch.sh 2.14.1); then
+  tests/long/survive_kills.py build/dev/elasticrun "$torch_214" --kills 100 --each 20
+  tests/long/survive_kills.py build/dev/elasticrun "$torch_214" --kills 100 --each 20 --outside
+else
+  echo "PyTorch 2.14.1 is missing, and could not be installed: left out"
+fi
+
 say "A hundred ranks of each framework that are killed and replaced"
 tests/long/framework_kills.py build/dev/elasticrun build/torch-2.13/bin/python
 

@@ -9,10 +9,10 @@ Jobs of 2 ranks with each framework: accelerate, transformers and lightning, or 
 named.
 """
 
-import argparse
 import pathlib
 import random
 
+import kills
 import survive_kills
 
 WORKER = pathlib.Path(__file__).with_name("framework_worker.py")
@@ -20,14 +20,9 @@ FRAMEWORKS = ["accelerate", "transformers", "lightning"]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("elasticrun")
-    parser.add_argument("python")
-    parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK")
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--each", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
+    arguments = kills.parse_arguments(
+        __doc__, lambda parser: parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK"),
+        kills=100, each=20)
     survive_kills.RANKS = 2
     for framework in arguments.frameworks or FRAMEWORKS:
         print(framework, flush=True)

@@ -3,25 +3,28 @@
 # SPDX-License-Identifier: MIT
 """Kills ranks of a training that replaces them, one after the other.
 
-  survive_kills.py ELASTICRUN PYTHON [--kills 1000] [--each 50] [--seed 1]
+  survive_kills.py ELASTICRUN PYTHON [--outside] [--kills 1000] [--each 50] [--seed 1]
 
 Jobs of 4 ranks with DDP, with --each kills in each job. A rank is killed when all have done a step
 since the kill before. After each kill the others must have their processes still, but for those
 that gloo cannot free, which say so and are counted. No job may start all ranks again, hang for two
 minutes or end otherwise than with the parameters of a job that nobody disturbs. The first thing
 that is wrong ends this with exit status 1, and what the job wrote.
+
+With --outside, which needs PyTorch 2.14, process groups and DDP are made once in each process,
+before the training.
 """
 
-import argparse
 import os
 import pathlib
-import random
 import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+
+import kills as kill_tests
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORKER = ROOT / "tests" / "integration" / "python" / "survive_worker.py"
@@ -145,8 +148,7 @@ def compare(arguments, choose, **worker):
     steps = (arguments.each + 3) * STEPS_BETWEEN
     expected, _ = train(arguments, 0, steps, choose, **worker)
     done = all_stuck = 0
-    while done < arguments.kills:
-        kills = min(arguments.each, arguments.kills - done)
+    for kills in kill_tests.jobs(arguments):
         result, stuck = train(arguments, kills, steps, choose, **worker)
         if result != expected:
             sys.exit(f"{result} after {kills} kills, and {expected} without any")
@@ -155,15 +157,15 @@ def compare(arguments, choose, **worker):
         print(f"{done} kills, {all_stuck} other ranks that gloo could not free", flush=True)
 
 
+def add_outside(parser):
+    parser.add_argument("--outside", action="store_true",
+                        help="groups and DDP outside of the function under survive.run")
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("elasticrun")
-    parser.add_argument("python")
-    parser.add_argument("--kills", type=int, default=1000)
-    parser.add_argument("--each", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    compare(arguments, random.Random(arguments.seed))
+    arguments = kill_tests.parse_arguments(__doc__, add_outside)
+    compare(arguments, arguments.choose,
+            options=("--outside", "--groups") if arguments.outside else ())
 
 
 if __name__ == "__main__":

@@ -11,17 +11,17 @@ agents are killed: their workers have to end, and no process may hold memory of 
 thing that is wrong ends this with exit status 1, and what the job wrote.
 """
 
-import argparse
 import hashlib
 import os
 import pathlib
-import random
 import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+
+import kills as kill_tests
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORKER = ROOT / "tests" / "integration" / "python" / "vault_worker.py"
@@ -114,19 +114,12 @@ def kill_agent(arguments, choose):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("elasticrun")
-    parser.add_argument("python")
-    parser.add_argument("--kills", type=int, default=1000)
-    parser.add_argument("--each", type=int, default=50)
-    parser.add_argument("--agents", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    choose = random.Random(arguments.seed)
-    for done in range(0, arguments.kills, arguments.each):
-        kill_workers(arguments, min(arguments.each, arguments.kills - done), choose)
+    arguments = kill_tests.parse_arguments(
+        __doc__, lambda parser: parser.add_argument("--agents", type=int, default=50))
+    for kills in kill_tests.jobs(arguments):
+        kill_workers(arguments, kills, arguments.choose)
     for _ in range(arguments.agents):
-        kill_agent(arguments, choose)
+        kill_agent(arguments, arguments.choose)
     print(f"{arguments.kills} kills of workers and {arguments.agents} of agents")
 
 
