@@ -72,8 +72,9 @@ def main():
     newest = get_last_checkpoint(options.output) if os.path.isdir(options.output) else None
     trainer.train(resume_from_checkpoint=newest)
     # [/trainer]
+    source = "memory" if getattr(trainer, "went_on_in_memory", False) else newest
     print(f"[rank {os.environ['RANK']}] finished at step {trainer.state.global_step}, resumed from "
-          f"{newest}")
+          f"{source}")
 
 
 if __name__ == "__main__":

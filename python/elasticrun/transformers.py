@@ -172,6 +172,10 @@ class SurvivingTrainer:
     state: Any
     is_in_train: bool
 
+    # Whether the training went on with the state of this process or of another rank, without a
+    # checkpoint.
+    went_on_in_memory = False
+
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self._folder = ""  # from which it resumes in memory
         self._updates_per_epoch = 0
@@ -205,6 +209,7 @@ class SurvivingTrainer:
                 versions.check()
                 if not self._progress:
                     return train(resume_from_checkpoint, *arguments, **named)
+                self.went_on_in_memory = True
                 with tempfile.TemporaryDirectory() as self._folder:
                     self._progress.write_file(self._folder)
                     return train(self._folder, *arguments, **named)
