@@ -101,13 +101,9 @@ class KeptGroups:
         self._default = dist.group.WORLD
         self._members: Dict[Any, Optional[Sequence[int]]] = {self._default: None}
         self._modules: List["weakref.ref[Any]"] = []
+        self._settled = 0  # how many of them are as a newcomer makes them
         self._hook = torch_modules.register_module_module_registration_hook(self._note_module)
         self._be_alone()
-
-    @property
-    def is_attached(self) -> bool:
-        """Whether the default group is PyTorch's."""
-        return dist.is_initialized() and dist.group.WORLD is self._default
 
     @property
     def is_alive(self) -> bool:
@@ -128,17 +124,26 @@ class KeptGroups:
 
     def detach(self) -> None:
         """Leaves the groups of the epoch: connections are closed, and groups that were made within
-        it are destroyed. Errors: ValueError if a DDP module cannot be kept."""
+        it are destroyed. The modules have to be settled before the next epoch."""
         self._hook.remove()
         for group in [each for each in c10d._world.pg_map if each not in self._members]:
             dist.destroy_process_group(group)
         # Groups of the next epoch get the names that they have in a newcomer.
         c10d._world.group_count = len(self._members)
-        self._relay.current = dist.HashStore()
-        self._be_alone()
-        for module in self._living_modules():
-            _settle(module)
+        if self._is_connected:
+            self._relay.current = dist.HashStore()
+            self._be_alone()
+            self._settled = 0
         c10d._update_default_pg(None)
+
+    def settle(self) -> None:
+        """Prepares the modules that there are for the next epoch, once. Errors: ValueError if one
+        cannot be kept."""
+        for each in self._modules[self._settled:]:
+            module = each()
+            if module is not None:
+                _settle(module)
+            self._settled += 1
 
     def attach(self, number: int, meeting: Meeting) -> None:
         """Connects the groups to those of the other ranks, in the epoch of this number. Errors:
@@ -149,6 +154,7 @@ class KeptGroups:
             "handles": [dist._get_reconfigure_handle(each) for each in self._members]})
         _check(offers)
         self._relay.current = meeting.store
+        self._is_connected = True
         began, problem = time.monotonic(), ""
         try:
             self._connect(number, meeting, [each["handles"] for each in offers])
@@ -188,6 +194,7 @@ class KeptGroups:
         return [module for module in (each() for each in self._modules) if module is not None]
 
     def _be_alone(self) -> None:
+        self._is_connected = False
         for group in self._members:
             self._reconfigure(group, _random_number(), [dist._get_reconfigure_handle(group)],
                               [0])

@@ -278,6 +278,8 @@ def prepare() -> None:
     once. In any other process this function returns at once.
     """
     standby = sys.modules.pop(_STANDBY, None)
+    if _epochs.kept is not None:
+        _epochs.kept.settle()
     if standby is not None:
         cast(Any, standby).reach()
     _epochs.say_prepared()
@@ -459,6 +461,8 @@ def _repeat(train: Callable[[], Any], state: Optional[TorchState]) -> Any:
             gc.collect()  # sharded modules are in cycles: their memory is needed again
         _drop_groups()  # here, where the frames of `train` are gone
         ready()
+        if _epochs.kept is not None:
+            _epochs.kept.settle()
         if state is not None and not state._is_sharded:
             state.restore()  # while the agent starts the newcomer
         next_epoch()
@@ -481,6 +485,7 @@ def _begin(state: Optional[TorchState]) -> None:
     _end_standby()
     _epochs.is_in_run = True
     if _epochs.kept is not None and _epochs.kept.is_alive:
+        _epochs.kept.settle()
         _epochs.kept.detach()
     # Else a commit may wait for the agent, which waits for this process to leave the epoch.
     _epochs.add_callback(lambda _: vault.interrupt())
