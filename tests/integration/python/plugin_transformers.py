@@ -77,6 +77,8 @@ def train(kind, kind_of_arguments, name, callbacks):
     trainer = kind(model=Model(), args=arguments, train_dataset=Data(), eval_dataset=Data(),
                    callbacks=callbacks)
     result = trainer.train()
+    if kind is Trainer and len(sys.argv) > 2:
+        assert trainer.went_on_in_memory
     flat = torch.cat([each.detach().flatten() for each in trainer.model.parameters()])
     history = [(entry.get("learning_rate"), entry.get("eval_loss"), entry["step"])
                for entry in trainer.state.log_history]
