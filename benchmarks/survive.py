@@ -14,8 +14,9 @@ Its --parts, all unless said, for each PyTorch that is found:
   goodput  steps of 4 ranks within --seconds (3600; --short: 600), one rank killed every --between
            seconds (120), a checkpoint every 100 steps: by the seed --seed, the same for all
 
-replace, warm (--on-failure restart --warm-standby), cold and torchrun take turns. What does not
-come within a minute counts as hung.
+replace, lasting (replace with DDP outside of `train`, from PyTorch 2.14 on), warm (--on-failure
+restart --warm-standby), cold and torchrun take turns. What does not come within a minute counts as
+hung.
 """
 
 import argparse
@@ -36,6 +37,7 @@ from contenders import ROOT, add_python_option, describe_machine, find_torches, 
 
 LIMIT = 60
 WORKER = ROOT / "benchmarks" / "survive_worker.py"
+REPLACING = ("replace", "lasting")
 
 
 class Hung(Exception):
@@ -46,7 +48,7 @@ class Job:
     """A launcher, and what its workers noted: (pid, rank, step, ns)."""
 
     def __init__(self, command, python, workers, megabytes, checkpoint_every, commit_every=1,
-                 device="cpu"):
+                 device="cpu", worker_options=()):
         self.workers = workers
         self.folder = tempfile.TemporaryDirectory(prefix="elastic_benchmark_")
         self.stamps = pathlib.Path(self.folder.name, "stamps")
@@ -56,7 +58,7 @@ class Job:
                            GLOO_SOCKET_IFNAME="lo")
         words = [*command, "--nproc_per_node", workers, WORKER, self.stamps, megabytes,
                  pathlib.Path(self.folder.name, "checkpoint"), checkpoint_every, commit_every,
-                 device]
+                 device, *worker_options]
         with open(self.log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen([str(word) for word in words], env=environment,
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -129,7 +131,8 @@ def running(*arguments):
 
 def commands(program, python):
     elasticrun = [program, "--standalone", "--max-restarts", 100000]
-    found = {"replace": [*elasticrun, "--on-failure", "replace", "--warm-standby"],
+    replacing = [*elasticrun, "--on-failure", "replace", "--warm-standby"]
+    found = {"replace": replacing, "lasting": replacing,
              "warm": [*elasticrun, "--warm-standby"], "cold": elasticrun}
     found["torchrun"] = [python, ROOT / "benchmarks" / "torchrun_113.py", "--standalone",
                          "--max_restarts", 100000, "--monitor_interval", "0.1"]
@@ -140,15 +143,16 @@ def measure_kills(name, command, python, workers, megabytes, arguments):
     """ms of each kill; None where it hung, and then the job is begun again."""
     spans, choose = [], random.Random(arguments.seed)
     commit_every = 10 if megabytes else 1
-    checkpoint_every = 10 if megabytes and name != "replace" else 0
+    checkpoint_every = 10 if megabytes and name not in REPLACING else 0
     while len(spans) < arguments.runs:
         try:
             with running(command, python, workers, megabytes, checkpoint_every,
-                         commit_every, arguments.device) as job:
+                         commit_every, arguments.device,
+                         ["lasting"] if name == "lasting" else []) as job:
                 job.wait_for(lambda: job.all_after(0, 0), "the first step", 2 * LIMIT)
                 while len(spans) < arguments.runs:
-                    if name in ("replace", "warm"):
-                        job.await_standbys(name == "replace")
+                    if name in (*REPLACING, "warm"):
+                        job.await_standbys(name in REPLACING)
                     time.sleep(0.5 + choose.random())
                     began, victim, before = job.kill_one(choose)
                     end = job.wait_for(lambda: job.all_after(began, victim), "the next step")
@@ -157,7 +161,7 @@ def measure_kills(name, command, python, workers, megabytes, arguments):
                     after = {rank: pid for pid, rank, _, at in job.read()
                              if at > began and pid != victim}
                     kept = sum(before[rank] == pid for rank, pid in after.items())
-                    if name == "replace" and kept < workers - 1:
+                    if name in REPLACING and kept < workers - 1:
                         print(f"   only {kept} processes were kept", file=sys.stderr)
         except Hung as reason:
             print(f"   {name}: {reason}", file=sys.stderr)
@@ -215,7 +219,7 @@ def print_kills(release, python, workers, megabytes, arguments):
 def selected(arguments, python):
     names = arguments.only.split(",") if arguments.only else None
     for name, command in commands(arguments.build / "elasticrun", python).items():
-        if names is None or name in names:
+        if name in names if names else name != "lasting":
             yield name, command
 
 
@@ -282,7 +286,8 @@ def main():
     parser.add_argument("--build", default=ROOT / "build" / "release", type=pathlib.Path)
     parser.add_argument("--runs", default=10, type=int, help="kills of each (10)")
     parser.add_argument("--parts", default="commit,small,large,pool,goodput")
-    parser.add_argument("--only", help="comma-separated: replace, warm, cold, torchrun")
+    parser.add_argument("--only",
+                        help="comma-separated: replace, lasting, warm, cold, torchrun")
     parser.add_argument("--megabytes", default=1024, type=int, help="of the large state (1024)")
     parser.add_argument("--seed", default=1, type=int)
     parser.add_argument("--seconds", default=3600, type=int)

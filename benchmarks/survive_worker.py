@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Trains with DDP for ever, and notes in a file when this process has done each step. Arguments:
 the file; the state in MB; the checkpoint; after how many steps it is written, 0: never; after how
-many steps the state is committed; cpu, for gloo, or cuda, for NCCL."""
+many steps the state is committed; cpu, for gloo, or cuda, for NCCL; and lasting, if DDP is made
+outside of `train`."""
 import os
 import pathlib
 import sys
@@ -24,12 +25,13 @@ from shared_gpu import choose_gpu  # noqa: E402
 STAMPS, CHECKPOINT = sys.argv[1], sys.argv[3]
 MEGABYTES, EVERY, COMMIT_EVERY = (int(sys.argv[at]) for at in (2, 4, 5))
 ON_GPU = sys.argv[6] == "cuda"
+IS_LASTING = "lasting" in sys.argv[7:]
 
 
 @survive.run
-def train(state):
+def train(state, lasting):
     survive.init_process_group("nccl" if ON_GPU else "gloo")
-    parallel = DistributedDataParallel(state.model)
+    parallel = lasting or DistributedDataParallel(state.model)
     with open(STAMPS, "a", encoding="ascii") as stamps:
         while True:
             state.optimizer.zero_grad()
@@ -57,6 +59,10 @@ def main():
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     state = survive.TorchState(model=model, optimizer=optimizer, step=0,
                                bulk=torch.ones(MEGABYTES << 18, device=device))
+    lasting = None
+    if IS_LASTING:
+        survive.init_process_group("gloo", lasting=True)
+        lasting = DistributedDataParallel(model)
     survive.prepare()
     is_newcomer = os.environ.get("ELASTIC_ON_FAILURE") == "replace"
     if EVERY and os.path.exists(CHECKPOINT) and not is_newcomer:
@@ -64,7 +70,7 @@ def main():
         model.load_state_dict(content["model"])
         optimizer.load_state_dict(content["optimizer"])
         state.step, state.bulk = content["step"], content["bulk"]
-    train(state)
+    train(state, lasting)
 
 
 main()
