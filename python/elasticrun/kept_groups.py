@@ -120,6 +120,7 @@ class KeptGroups:
         one of them, it is a world of its own."""
         group = dist.new_group([0], **named)
         self._members[group] = None if ranks is None else sorted(ranks)
+        self._isolate(group)
         return group
 
     def detach(self) -> None:
@@ -196,8 +197,12 @@ class KeptGroups:
     def _be_alone(self) -> None:
         self._is_connected = False
         for group in self._members:
-            self._reconfigure(group, _random_number(), [dist._get_reconfigure_handle(group)],
-                              [0])
+            self._isolate(group)
+
+    def _isolate(self, group: Any) -> None:
+        """Makes it a world of one, with a handle that no other process has: the number is in it."""
+        number = int.from_bytes(os.urandom(8), "big") >> 1
+        self._reconfigure(group, number, [dist._get_reconfigure_handle(group)], [0])
 
     def _connect(self, number: int, meeting: Meeting, handles: List[List[str]]) -> None:
         everybody = range(meeting.size)
@@ -211,11 +216,6 @@ class KeptGroups:
         dist._reconfigure(number, handles, group, datetime.timedelta(seconds=_CONNECT_SECONDS)
                           ).wait()
         c10d._world.pg_group_ranks[group] = {rank: at for at, rank in enumerate(ranks)}
-
-
-def _random_number() -> int:
-    """Never the same in two processes: a handle has the last number, and has to be unique."""
-    return int.from_bytes(os.urandom(8), "big") >> 1
 
 
 def _check(offers: List[Dict[str, Any]]) -> None:

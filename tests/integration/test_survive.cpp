@@ -42,6 +42,11 @@ TEST_CASE("survive: the state of a training is kept and given, by both PyTorches
   check_script(test::torch_213_python(), "survive_state.py");
 }
 
+TEST_CASE("survive: kept groups are connected by handles that ranks exchange at their store",
+          "[integration]") {
+  check_script(test::torch_213_python(), "survive_kept.py");
+}
+
 TEST_CASE("survive: survivors compute what undisturbed workers do, whatever happens to the others",
           "[integration][serial]") {
   check_script(test::torch_python(), "survive_agent.py",
