@@ -73,7 +73,7 @@ SHARED = {
              "named_factories", "nearest_name", "new_shared", "quantity", "random", "rate_gate",
              "record", "required", "ring", "seconds_text", "shielded_run", "stable_order",
              "temporary_folder", "unique_fd", "waiters"],
-    "contract": ["call_memfd", "macros", "roles_document", "visible_devices"],
+    "contract": ["call_memfd", "macros", "printed_exception", "roles_document", "visible_devices"],
     "control": ["control_message", "line_intake", "worker_liveness"],
     "launch": ["function_preparer", "node_journal", "signalled_run", "worker_preparation"],
     "net": ["byte_stream", "http_connection", "http_parser", "local_interface", "message_channel",

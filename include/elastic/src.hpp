@@ -128,6 +128,7 @@
 #if defined(ELASTIC_WITH_STATUS)
 #include <elastic/status/detail/command_request.ipp>
 #include <elastic/status/detail/event_sentence.ipp>
+#include <elastic/status/detail/job_curves.ipp>
 #include <elastic/status/detail/job_document.ipp>
 #include <elastic/status/detail/job_metrics.ipp>
 #include <elastic/status/detail/job_monitor_core.ipp>

@@ -291,7 +291,9 @@ def _memory_type(value: Any) -> Optional[Tuple[str, List[int]]]:
         view = memoryview(value)
     except (TypeError, ValueError, BufferError):
         return None
-    return (view.format, list(view.shape or ())) if view.c_contiguous and not view.readonly else None
+    if view.readonly or not view.c_contiguous:
+        return None
+    return view.format, list(view.shape or ())
 
 
 def _memory(value: Any) -> memoryview:
@@ -903,10 +905,10 @@ def load(state_dict: Dict[str, Any]) -> Optional[int]:
     and arrays where it has them; entries that it lacks are added, with tensors on the CPU.
 
     Result: the step of the commit; None if there is nothing to restore: the state is unchanged.
-    Errors: TypeError if `state_dict` is no dict; `VaultError` if a tensor has another type or shape,
-    or the state has an entry that the commit lacks: it is unchanged then; or if the agent does not answer, or the memory is damaged:
-    end the worker. All ranks then
-    restart from an earlier commit.
+    Errors: TypeError if `state_dict` is no dict; `VaultError` if a tensor has another type or
+    shape, or the state has an entry that the commit lacks: it is unchanged then; or if the agent
+    does not answer, or the memory is damaged: end the worker. All ranks then restart from an
+    earlier commit.
     """
     if not isinstance(state_dict, MutableMapping):
         raise TypeError(f"load writes into a dict, and was given a {type(state_dict).__name__}")

@@ -253,7 +253,8 @@ def check_curves(browser):
     check("ended" in mark, f"the failure is marked by {mark!r}")
     # The largest numbers, and a time without values.
     broken = browser.run("""
-        const curve = { name: "x", span_us: 1, points: [[1, 1, -1e308], [2, 2, 1e308], [90, 3, 0]] };
+        const points = [[1, 1, -1e308], [2, 2, 1e308], [90, 3, 0]];
+        const curve = { name: "x", span_us: 1, points };
         return figureOf(curve, [], 1, 90).querySelector("path").getAttribute("d");""")
     check(broken == "M0.0 95.0h0L11.2 5.0M1000.0 50.0h0", f"large values are drawn as {broken}")
 

@@ -21,7 +21,7 @@ struct command_line {
     /// A command that takes the place of a script, such as "explain".
     struct command {
       std::string word;
-      /// Its arguments and what it does, for --help.
+      /// The arguments of the command and what it does, for --help.
       std::string arguments;
       std::string help;
     };
@@ -77,7 +77,7 @@ struct command_line {
   struct option {
     /// "--nproc-per-node".
     std::string name;
-    /// Its value; "1" for a flag.
+    /// The value of the option; "1" for a flag.
     std::string text;
     /// The text that the user wrote: the name, or a variable such as PET_NPROC_PER_NODE.
     std::string source;

@@ -44,7 +44,7 @@ class ELASTIC_EXPORT job_monitor final : public journal_sink, public agent_part 
   /// when workers report progress. It must not throw or call the monitor. Empty: none.
   ELASTIC_DECL void on_change(std::function<void()> call);
 
-  /// To be called when the job is shown on this node, so that other nodes send reports. Important
+  /// Shows the job on this node: from now on, other nodes send it their reports. Important
   /// reports become records of the journal, if there is one.
   ELASTIC_DECL void show(std::weak_ptr<job_journal> journal);
 

@@ -49,7 +49,7 @@ class roles_monitor {
 
     std::string run_id = {};
     std::string node = {};
-    /// When the job began, in microseconds since 1970.
+    /// The time at which the job began, in microseconds since 1970.
     std::int64_t began_us = 0;
     /// "running", "stopping", "succeeded", "failed" or "stopped", and why.
     std::string state = "running";

@@ -289,7 +289,8 @@ def check_memory_that_is_no_array(numpy):
     locked.flags.writeable = False
     values = {"best": numpy.float64(1.5), "day": numpy.datetime64("2026-11-29"),
               "name": numpy.str_("x"), "locked": locked, "long": 10**100,
-              "masked": numpy.ma.array([1, 2], mask=[False, True]), "matrix": numpy.matrix([[1, 2]]),
+              "masked": numpy.ma.array([1, 2], mask=[False, True]),
+              "matrix": numpy.matrix([[1, 2]]),
               "row": numpy.array([(1, 2.0)], dtype=[("a", int), ("b", float)])}
     file = slot_of(values)
     for state in {}, dict(values):

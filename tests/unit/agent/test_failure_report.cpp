@@ -146,7 +146,8 @@ TEST_CASE("failure report: root cause, others, stderr and those that were stoppe
         "=======================================================\n");
 }
 
-TEST_CASE("failure report: exceptions with which stopped workers were ending are named", "[agent]") {
+TEST_CASE("failure report: exceptions with which stopped workers were ending are named",
+          "[agent]") {
   const auto ending = [](int rank, const std::string& exception) {
     auto failure = stopped_failure_of(rank, 101);
     failure.last_stderr = {"Traceback (most recent call last):",

@@ -110,7 +110,8 @@ viewed_stores some_stores() {
 
 elastic::detail::status_source source_of(const moment& at) {
   return {[view = at.view] { return view; }, [] { return std::optional(some_stores()); },
-          [] { return elastic::detail::job_curves().json(); }, [at] { return std::vector{at.record}; }};
+          [] { return elastic::detail::job_curves().json(); },
+          [at] { return std::vector{at.record}; }};
 }
 
 status_answer answer_at(const moment& at, const http_head& request) {
@@ -270,8 +271,8 @@ TEST_CASE("golden documents: what else a status server answers", "[status][golde
   const auto add = [&](const std::string& title, const std::string& content) {
     text += fmt::format("{}== {}\n{}", text.empty() ? "" : "\n", title, content);
   };
-  for (const std::string path : {"/", "/livez", "/readyz", "/api/v1/curves", "/api/v1/journal", "/api/v1/events",
-                                 "/api/v1/none", "/api/v1/ranks/0/output",
+  for (const std::string path : {"/", "/livez", "/readyz", "/api/v1/curves", "/api/v1/journal",
+                                 "/api/v1/events", "/api/v1/none", "/api/v1/ranks/0/output",
                                  "/roles/trainer/api/v1/job"}) {
     add(path, head_of(answer_at(at, get(path))));
   }

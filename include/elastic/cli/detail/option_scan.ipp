@@ -122,7 +122,7 @@ class option_scanner {
     }
   }
 
-  /// One option, with the value that was attached to it, if any.
+  /// An option, with the value that was attached to it, if any.
   void take(const option_row& option, const std::string& shown, std::optional<std::string> value) {
     if (option.takes_value()) {
       if (!value) value = next_value(shown);

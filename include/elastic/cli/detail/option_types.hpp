@@ -24,7 +24,7 @@
 
 namespace elastic::detail {
 
-/// The place that takes a value.
+/// The field that takes the value of an option.
 template <class T>
 using option_field = std::function<T&(option_target&)>;
 
@@ -97,7 +97,7 @@ ELASTIC_DECL option_type texts_type(option_field<std::vector<std::string>> field
 /// "text, json or xml".
 ELASTIC_DECL std::string enumerated(const std::vector<std::string>& names);
 
-/// One of several names.
+/// A choice among several names.
 template <class Value>
 option_type choice_type(std::vector<std::pair<std::string, Value>> choices,
                         option_field<Value> field) {
@@ -124,7 +124,7 @@ option_type choice_type(std::vector<std::pair<std::string, Value>> choices,
   return type;
 }
 
-/// One of several names, which changes nothing.
+/// A choice among several names that changes nothing.
 ELASTIC_DECL option_type ignored_choice_type(std::vector<std::string> names);
 
 }  // namespace elastic::detail

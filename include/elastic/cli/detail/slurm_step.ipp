@@ -144,7 +144,7 @@ class slurm_adopter {
     }
   }
 
-  /// One for each step, so that several jobs can have the same first host; below the ports that
+  /// A port for each step, so that several jobs can have the same first host; below the ports that
   /// the kernel gives away by itself.
   int port() const {
     constexpr std::uint64_t first = 15'000;

@@ -93,7 +93,7 @@ class etcd_client {
   const etcd_options& options() const { return options_; }
   time_source& time() const { return *options_.time; }
 
-  /// The members, for messages.
+  /// The names of the members, for messages.
   ELASTIC_DECL std::string name() const;
 
   /// The version that /version reports: "3.4.23".

@@ -39,7 +39,7 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   /// Stops refreshing the key.
   ELASTIC_DECL task<void> release();
 
-  /// Also removes it.
+  /// Removes the key, too.
   ELASTIC_DECL task<void> remove();
 
   /// The key; empty if there is none.

@@ -120,7 +120,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   int size_ = 0;
   std::shared_ptr<store> agents_;
   std::optional<rendezvous_change> change_;
-  /// It has given up the others, and has not tried to reach them since.
+  /// The node has given up the others, and has not tried to reach them since.
   bool is_cut_off_ = false;
   int restarts_ = 0;
   torch_exit exit_;

@@ -352,7 +352,7 @@ inline task<void> reach_v3(std::shared_ptr<etcd_client> client) {
   if (!is_v3) throw error(errc::not_supported, why_not);
 }
 
-/// There is nothing to wait for: etcd has been reached.
+/// Completes at once: etcd has been reached.
 inline task<void> reached_v3(std::shared_ptr<etcd_client>) { co_return; }
 
 // Nodes of torchrun, and nodes that meet like them, do not know some options.

@@ -16,7 +16,7 @@ namespace elastic::detail {
 struct job_condition {
   /// The name of an activity, or "waiting" for nodes, or "stalled".
   std::string_view name;
-  /// What it waits for, or why it is so; empty: that is as usual.
+  /// The reason, such as what the job waits for; empty: the condition is the usual one.
   std::string reason = {};
 
   /// Whether the workers make steps, so that the time that is left can be told.
@@ -31,7 +31,7 @@ inline std::string missing_nodes(const viewed_job& whole) {
                      present == 1 ? "is" : "are");
 }
 
-/// What ended the last attempt that has ended; null: none has.
+/// The last attempt that has ended; null: none has.
 inline const job_attempt* ended_attempt(const job_state& job) {
   for (auto attempt = job.attempts().rbegin(); attempt != job.attempts().rend(); ++attempt) {
     if (attempt->end != attempt_end::none) return &*attempt;
@@ -39,7 +39,7 @@ inline const job_attempt* ended_attempt(const job_state& job) {
   return nullptr;
 }
 
-/// While the workers do not run, and are to.
+/// The condition of a job whose workers do not run yet.
 inline job_condition unready_condition(const job_view& view) {
   const job_state& job = view.job();
   constexpr std::string_view waiting = "waiting";

@@ -25,7 +25,7 @@
 
 namespace elastic::detail {
 
-/// Cut between characters.
+/// The beginning of a text, cut between two characters.
 inline std::string_view cut_text(std::string_view text, std::size_t most) {
   text = text.substr(0, most);
   return text.substr(0, text.size() - unfinished_character(text));

@@ -47,7 +47,7 @@ class metrics_writer {
     write_sample(suffix(), value, with_role(labels));
   }
 
-  /// One whose labels name the role.
+  /// A sample whose labels name the role.
   void sample_of_role(double value, std::string_view labels) {
     write_sample(suffix(), value, std::string(labels));
   }
@@ -103,7 +103,7 @@ class metrics_writer {
   std::string role_;
   std::string name_;
   std::string type_;
-  /// Each with its samples, in the order in which they were begun.
+  /// The families with their samples, in the order in which they were begun.
   std::vector<std::string> families_;
   std::map<std::string, std::size_t> places_;
   std::size_t current_ = 0;

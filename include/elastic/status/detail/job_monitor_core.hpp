@@ -32,8 +32,9 @@ struct output_request;
 struct output_reading;
 class report_feed;
 
-/// What the copies of a job_monitor share. As the reports of a rendezvous, it sends reports about
-/// this node to the node that serves the rendezvous; on that node, its view has the whole job.
+/// The shared state of the copies of a job_monitor. As the reports of a rendezvous, it sends
+/// reports about this node to the node that serves the rendezvous; on that node, its view has the
+/// whole job.
 ///
 /// Thread-safety: any thread.
 class job_monitor_core final : public report_exchange {
@@ -131,7 +132,7 @@ class job_monitor_core final : public report_exchange {
   std::function<void()> on_change_;
   std::function<std::optional<viewed_stores>()> stores_;
   std::int64_t changes_ = 0;
-  // Of this node for the one that serves.
+  // The reports of this node to the one that serves.
   report_demand wanted_ = report_demand::nothing;
   std::unique_ptr<report_feed> feed_;
   std::function<void()> on_report_;
@@ -141,7 +142,7 @@ class job_monitor_core final : public report_exchange {
   std::unique_ptr<output_request> wanted_output_;
   std::deque<std::string> unsent_output_;
   std::function<void()> on_output_demand_;
-  // Of the other nodes, if this one serves.
+  // The reports of the other nodes, if this one serves.
   bool is_shown_ = false;
   std::weak_ptr<job_journal> journal_;
   int followers_ = 0;

@@ -343,7 +343,7 @@ ELASTIC_DECL void job_state::rest(const journal_record& record) {
   reason_ = pause_;
 }
 
-/// While the nodes meet; what came before a pause is shown to its end.
+/// Shows that the nodes meet. A pause is shown to its end.
 ELASTIC_DECL void job_state::show_meeting() {
   if (activity_ != agent_activity::meeting && activity_ != agent_activity::paused) return;
   activity_ = pause_.empty() ? agent_activity::meeting : agent_activity::paused;

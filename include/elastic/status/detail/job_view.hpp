@@ -56,7 +56,7 @@ class job_view {
   bool is_shown_elsewhere() const { return is_shown_elsewhere_; }
   void shown_elsewhere(bool is_shown) { is_shown_elsewhere_ = is_shown; }
 
-  /// Those of the state, with what they report; by local rank.
+  /// The workers of the state, with their reports, by local rank.
   const std::vector<viewed_worker>& workers() const { return workers_; }
   /// The worker of a local rank; null: there is none.
   const viewed_worker* worker(int local_rank) const {

@@ -32,7 +32,7 @@ struct node_report {
   std::vector<viewed_worker> workers = {};
 };
 
-/// One JSON object. Texts are cut.
+/// A report as one JSON object. Texts are cut.
 ELASTIC_DECL std::string report_text(const node_report& report);
 
 /// The bytes of a worker, or of an event, in a report.

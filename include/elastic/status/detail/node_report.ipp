@@ -59,7 +59,7 @@ std::string report_list(const std::vector<Entry>& entries) {
   return "[" + text + "]";
 }
 
-/// One of the numbers of a worker, within bounds.
+/// A number of a worker, within bounds.
 inline std::int64_t report_number(const record_rows& rows, const nlohmann::ordered_json& entry,
                                   std::size_t index, std::int64_t least, std::int64_t most) {
   const nlohmann::ordered_json& value = entry[index];

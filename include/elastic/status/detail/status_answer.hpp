@@ -86,10 +86,10 @@ ELASTIC_DECL std::optional<role_path> role_path_of(std::string_view path);
 ELASTIC_DECL status_answer answer_of(const http_head& request, const status_gate& gate,
                                      const roles_source& source, std::int64_t now_us);
 
-/// There is no role with the name that a path has.
+/// The response to a path that names no role of the job.
 ELASTIC_DECL status_answer unknown_role_answer(const std::vector<std::string>& names);
 
-/// One that says why nothing else is answered.
+/// A response that refuses a request, and says why.
 ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why);
 
 /// The answer as it is sent. @param has_body  false: only its head, as HEAD wants it

@@ -28,11 +28,11 @@ struct status_gate {
 
 /// The verdict on a request.
 enum class admission {
-  /// It is answered.
+  /// The request is answered.
   granted,
   /// The token is in the query: the browser gets the cookie, and asks again without it.
   granted_by_query,
-  /// It names a host that this is not.
+  /// The request names another host.
   wrong_host,
   /// A page of another site sends it, and not because a user follows a link to the status page.
   cross_site,

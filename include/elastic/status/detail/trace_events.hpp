@@ -54,7 +54,7 @@ class trace_events {
   std::int64_t process_;
   std::int64_t shift_us_;
   std::int64_t now_us_ = 0;
-  /// One for each role, by its name; without roles there is one.
+  /// The lanes of the roles, by name; a job without roles has one.
   std::map<std::string, lane> lanes_;
   /// The lanes by their present epoch. A journal may have many roles.
   std::map<std::int64_t, lane*> lane_of_epoch_;

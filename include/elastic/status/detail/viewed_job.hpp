@@ -17,7 +17,7 @@ struct node_report;
 
 /// The news in a node's report.
 struct job_news {
-  /// It is this node's own.
+  /// The report is this node's own.
   bool is_own = false;
   /// More than steps.
   bool has_changed = false;
@@ -31,7 +31,7 @@ struct viewed_node {
   job_roster::entry entry = {};
   /// The time since which its state has been this, as far as was seen.
   std::int64_t since_us = 0;
-  /// It is this one.
+  /// The node is this one.
   bool is_own = false;
   /// The epoch of its journal; 0: it has told nothing.
   std::int64_t epoch = 0;

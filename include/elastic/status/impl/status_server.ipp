@@ -175,7 +175,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     /// See command_peer.
     std::optional<std::uint32_t> user;
     bool follows_events = false;
-    /// It waits for what comes of a command.
+    /// The client waits for the result of a command.
     bool awaits_command = false;
 
     bool is_busy() const { return follows_events || awaits_command; }
@@ -286,7 +286,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     }
   }
 
-  /// One request after the other, until the client or a time-out ends it.
+  /// Answers one request after the other, until the client or a time-out ends the connection.
   static task<void> serve(self_pointer self, client_pointer served) {
     http_parser parser(http_parser::message::request, status_request_bounds);
     std::string received;
@@ -493,7 +493,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     if (!reader->may_hang) {
       tails = reader->read();
     } else {
-      // Each of those that hang has a thread, until the file system answers.
+      // Each read that hangs has a thread, until the file system answers.
       if (self->hanging_reads_.use_count() > most_hanging_reads) co_return;
       std::function<std::vector<output_tail>()> work =
           [read = reader->read, counted = self->hanging_reads_] { return read(); };
@@ -729,7 +729,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   asio::any_io_executor strand_;
   status_server::options options_;
-  /// One for each role of a job of several, else one.
+  /// The roles of a job; a job without roles has one.
   std::vector<shown_job> jobs_;
   stream_listener listener_;
   status_gate gate_;
@@ -739,7 +739,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   std::atomic<std::size_t> followers_ = 0;
   /// The most reads of log directories that do not answer: each has a thread.
   static constexpr long most_hanging_reads = 4;
-  /// Shared by these, also by those that nobody waits for any more.
+  /// Shared by all reads that hang, also by those that nobody awaits any more.
   const std::shared_ptr<const int> hanging_reads_ = new_shared<const int>(0);
   std::atomic<bool> is_change_noted_ = false;
   bool is_stopping_ = false;

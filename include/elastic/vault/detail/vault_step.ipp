@@ -121,8 +121,9 @@ ELASTIC_DECL vault_slot_choice next_vault_slot(const vault_slot_view& view) {
   choice.slot = second < first || (second == first && is_second_larger) ? 1 : 0;
   const vault_slot_view::slot& chosen = view.slots[choice.slot];
   if (chosen.is_pending) {
-    choice.refusal = fmt::format("generation {} is not complete yet: not every rank has committed it",
-                                 chosen.id->number);
+    choice.refusal =
+        fmt::format("generation {} is not complete yet: not every rank has committed it",
+                    chosen.id->number);
     choice.awaited = chosen.id;
     return choice;
   }
