@@ -119,6 +119,8 @@ TEST_CASE("slots: a signal to all tasks stops the job once", "[integration][slot
   step.start(shell(
       "trap 'echo told; exit 0' TERM INT HUP; echo ready; while :; do sleep 600 & wait $!; done"));
   for (int task = 0; task < 4; ++task) step.task(task).await_out("ready\n");
+  // A stop during the start kills the workers.
+  step.task(0).await_err("round 0: ");
   for (int task = 3; task >= 0; --task) step.task(task).signal(number);
   const auto results = step.wait();
   INFO(everything(results));
@@ -131,9 +133,12 @@ TEST_CASE("slots: a signal to all tasks stops the job once", "[integration][slot
 
 TEST_CASE("slots: signals that the job ignores end no slot", "[integration][slots]") {
   task_step step({3});
+  step.environment["LOGLEVEL"] = "INFO";
   step.start(with({"--preempt-signal", "USR1"},
                   shell("trap 'exit 0' TERM; echo ready; while :; do sleep 600 & wait $!; done")));
   for (int task = 0; task < 3; ++task) step.task(task).await_out("ready\n");
+  // A stop during the start kills the workers.
+  step.task(0).await_err("round 0: ");
   step.task(1).signal(SIGUSR2);
   step.task(2).signal(SIGUSR1);
   step.task(0).signal(SIGUSR1);
@@ -201,6 +206,39 @@ TEST_CASE("slots: a slot and the agent that die before they meet end the others"
   INFO(slot.err);
   CHECK(slot.code != 0);
   CHECK(step.remains.processes().empty());
+}
+
+TEST_CASE("slots: a standby is made in a slot, and becomes its worker with its streams",
+          "[integration][slots]") {
+  task_step step({2});
+  step.environment["LOGLEVEL"] = "INFO";
+  const std::string script = step.folder / "train.py";
+  const std::string go = step.folder / "go";
+  std::ofstream(script) << "import os, sys, time\n"
+                           "attempt = os.environ['TORCHELASTIC_RESTART_COUNT']\n"
+                           "while attempt == '0' and not os.path.exists(sys.argv[1]):\n"
+                           "    time.sleep(0.02)\n"
+                           "print(f\"rank {os.environ['RANK']}, try {attempt}, process \"\n"
+                           "      f\"{os.getpid()}.\", flush=True)\n"
+                           "print('stderr of', os.environ['RANK'], file=sys.stderr)\n"
+                           "if attempt == '0': sys.exit(3)\n"
+                           "time.sleep(600)\n";
+  step.start({"--warm-standby", "--standby-delay", "0", "--max-restarts", "1", script, go});
+  for (const int rank : {0, 1}) {
+    step.task(0).await_err(fmt::format("local rank {} has a standby: process ", rank));
+  }
+  std::ofstream(go) << "go";
+  for (const int rank : {0, 1}) {
+    step.task(0).await_err(fmt::format("local rank {} starts warm: process ", rank));
+    step.task(rank).await_out(fmt::format("rank {}, try 1, process ", rank));
+    step.task(rank).await_out(".\n", 2);
+    const pid_t worker = process_in(step.task(rank).out());
+    CHECK(parent_of(parent_of(worker)) == step.task(rank).pid());
+    step.task(rank).await_err(fmt::format("stderr of {}\n", rank), 2);
+  }
+  step.task(0).signal(SIGTERM);
+  for (const program_result& result : step.wait()) CHECK(result.code == 128 + SIGTERM);
+  CHECK(step.remains.processes_become(0));
 }
 
 TEST_CASE("slots: several nodes, with tasks unevenly spread, are one job", "[integration][slots]") {
