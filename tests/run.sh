@@ -177,6 +177,12 @@ command -v bindfs >/dev/null || need_later bindfs
 # Programs of MPI that elasticrun starts.
 command -v mpicxx.mpich >/dev/null && command -v mpiexec.mpich >/dev/null || need_later mpich
 command -v mpicxx.mpich >/dev/null || need_later libmpich-dev
+# A real Slurm of two nodes on this host.
+if [[ $run_ci == 1 ]]; then
+  for package in slurmctld slurmd slurm-client munge; do
+    dpkg-query -W "$package" >/dev/null 2>&1 || need_later "$package"
+  done
+fi
 # Hosts as network namespaces.
 [[ -x $(PATH=$PATH:/usr/sbin:/sbin command -v ip) ]] || need_later iproute2
 # PyTorch 2.13, and what builds the wheel, go into environments of their own.
@@ -207,7 +213,7 @@ install_packages() {  # package…
   local package packages=()
   local not_everywhere="clang-19 libclang-rt-19-dev python3-torch python3-etcd etcd-server"
   not_everywhere+=" etcd-client g++-aarch64-linux-gnu qemu-user bindfs chromium chromium-driver"
-  not_everywhere+=" mpich libmpich-dev"
+  not_everywhere+=" mpich libmpich-dev slurmctld slurmd slurm-client munge"
   for package in "$@"; do
     # Not in every release; what needs it is left out, which --ci takes for a failure.
     if [[ " $not_everywhere " == *" $package "* ]] &&
