@@ -226,8 +226,8 @@ def _check(offers: List[Dict[str, Any]]) -> None:
                          ("process groups", [len(each["handles"]) for each in offers])):
         for rank, count in enumerate(counts):
             if count != counts[0]:
-                raise NotMet(f"rank {rank} has made {count} {what} outside of the function under "
-                             f"survive.run, and rank 0 {counts[0]}")
+                raise NotMet(f"the number of {what} outside of the function under survive.run is "
+                             f"{count} in rank {rank} and {counts[0]} in rank 0")
 
 
 def _settle(module: Any) -> None:

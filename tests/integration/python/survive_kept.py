@@ -164,11 +164,11 @@ def problems_are_the_same_for_all():
     for others, results, expected in (
             ([{"torch": "2.13.0"}], {}, "rank 1 cannot keep its process group (PyTorch 2.13.0)"),
             ([offer("a", modules=1)], {},
-             "rank 1 has made 1 modules of DDP outside of the function under survive.run, and "
-             "rank 0 0"),
+             "the number of modules of DDP outside of the function under survive.run is 1 in rank "
+             "1 and 0 in rank 0"),
             ([offer("a", "b")], {},
-             "rank 1 has made 2 process groups outside of the function under survive.run, and "
-             "rank 0 1"),
+             "the number of process groups outside of the function under survive.run is 2 in rank "
+             "1 and 1 in rank 0"),
             ([offer("a"), offer("b")], {2: {"problem": "no route", "seconds": 0}},
              "rank 2 could not connect its process groups (no route)")):
         def check(groups):
