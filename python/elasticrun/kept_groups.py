@@ -11,7 +11,6 @@ Imports torch; `survive` imports this module when it makes the first group.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import json
 import os
@@ -56,9 +55,10 @@ class Meeting(NamedTuple):
         self.store.set(f"{_OFFER}{self.rank}", json.dumps({"torch": torch.__version__}))
 
 
-def meet(timeout: Optional[datetime.timedelta] = None) -> Meeting:
+def meet(backend: str, timeout: Optional[datetime.timedelta] = None) -> Meeting:
     """Connects to the store of this epoch, as `torch.distributed.init_process_group` does."""
-    patience = timeout or c10d.default_pg_timeout
+    default_of = getattr(c10d, "_get_default_timeout", lambda _: c10d.default_pg_timeout)
+    patience = timeout or default_of(c10d.Backend(backend))
     store, rank, size = next(dist.rendezvous("env://", timeout=patience))
     store.set_timeout(patience)
     return Meeting(store, rank, size)
@@ -91,7 +91,7 @@ class KeptGroups:
     """The default process group of gloo, and the groups and DDP modules that are made before the
     first epoch. Not thread-safe.
 
-    Errors: RuntimeError if this PyTorch cannot connect the group anew.
+    Errors: those of PyTorch.
     """
 
     def __init__(self, options: Dict[str, Any]) -> None:

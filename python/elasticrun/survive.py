@@ -648,7 +648,7 @@ def _begin_epoch(name: str, options: Dict[str, Any], can_keep: bool) -> Any:
     if options.keys() & {"store", "init_method", "rank", "world_size"}:
         return dist.init_process_group(name, **options)
     from elasticrun import kept_groups
-    meeting = kept_groups.meet(options.get("timeout"))
+    meeting = kept_groups.meet(name, options.get("timeout"))
     if can_keep:
         try:
             return _epochs.kept.attach(_epochs.current, meeting)
