@@ -62,17 +62,32 @@ def reset_accelerate(modules: Iterable[Any]) -> None:
             module.forward = forward
 
 
+def gather(item: Any) -> List[Any]:
+    """Those of all ranks, in their order. No rank is past this before all are there."""
+    import torch.distributed as dist
+    items: List[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(items, item)
+    return items
+
+
+def share_buffers(model: Any) -> None:
+    """Gives all ranks the buffers of rank 0, such as those of a BatchNorm, with which DDP begins
+    its next pass anyway: whichever rank is lost, another one has them."""
+    if hasattr(model, "will_sync_module_buffers") and model.will_sync_module_buffers():
+        model._sync_buffers()
+
+
 class Modules:
     """Models that survivors keep: a change may find them in an evaluation, or with gradients of
     batches that come again."""
 
     def __init__(self, modules: Iterable[Any]) -> None:
-        self._roots = list(modules)
-        self._modes = [(part, part.training) for root in self._roots for part in root.modules()]
+        self.roots = list(modules)
+        self._modes = [(part, part.training) for root in self.roots for part in root.modules()]
 
     def reset(self) -> None:
         """As they were at first, but for their parameters."""
-        for root in self._roots:
+        for root in self.roots:
             root.zero_grad()
         for part, is_training in self._modes:
             part.training = is_training
@@ -101,28 +116,36 @@ class Versions:
 
 
 class Preemption:
-    """The agent's requests for checkpoints (`--preempt-grace`). All ranks are asked, at different
-    steps, and agree on one step after which they save together."""
+    """The agent's requests for checkpoints (`--preempt-grace`). Ranks are asked at different steps,
+    and agree on one step after which they save together. A rank that has joined after the agent had
+    asked learns it from the others."""
 
     def __init__(self) -> None:
         self._channel = worker.connect(checkpoints=True)
         self._pending: List[worker.Request] = []
-        self._saves = 0
+        self._epoch = -1
+        self._saves = 0  # in this epoch
         self._announced = ""
 
     def is_due(self, step: int) -> bool:
         """Whether to save now. Every rank calls it after each step, which collectives separate
         from the next one."""
         self._pending += [each for each in self._channel.requests() if each.kind == "checkpoint"]
-        if not self._pending:
+        is_late = not survive._epochs.began_job
+        if not self._pending and not is_late:
             return False
         import torch.distributed as dist
         if not dist.is_initialized():
-            return True
+            return bool(self._pending)
+        if self._epoch != survive.epoch():
+            self._epoch, self._saves = survive.epoch(), 0
         store = dist.distributed_c10d._get_default_store()
-        prefix = f"elasticrun.save/{self._saves}"
-        if self._announced != f"{survive.epoch()}/{prefix}":
-            self._announced = f"{survive.epoch()}/{prefix}"
+        prefix = f"elasticrun.save/{self._epoch}.{self._saves}"
+        if not self._pending and not store.check([prefix]):
+            return False
+        if self._announced != prefix:
+            self._announced = prefix
+            store.set(prefix, "asked")
             store.set(f"{prefix}/{dist.get_rank()}", str(step))
         keys = [f"{prefix}/{rank}" for rank in range(dist.get_world_size())]
         # Nobody has finished the step after the one in which the last rank announced: all of them
@@ -131,10 +154,10 @@ class Preemption:
 
     def answer(self, save: Callable[[], None], refusal: str = "") -> None:
         """Saves and answers what is pending, or refuses it with a reason."""
+        if not refusal:
+            save()  # if the world changes meanwhile, the next epoch answers
         pending, self._pending = self._pending, []
         self._saves += 1
-        if not refusal:
-            save()
         for request in pending:
             if refusal:
                 self._channel.not_saved(request, refusal)

@@ -15,10 +15,12 @@ from elasticrun import _framework, survive, worker  # noqa: E402
 
 
 class Rank:
-    """A rank that does steps, and is asked for a checkpoint after one of them."""
+    """A rank that does steps, and is asked for a checkpoint after one of them, or has joined a job
+    whose other ranks are."""
 
-    def __init__(self, number, size, store, asked):
+    def __init__(self, number, size, store, asked, has_joined=False):
         self.number, self.size, self.store, self.asked = number, size, store, asked
+        self.has_joined = has_joined
         self.step = 0
         self.saved = []
         self.answers = []
@@ -34,7 +36,9 @@ class Rank:
         self.step += 1
         with mock.patch.multiple(dist, is_initialized=lambda: True, get_rank=lambda: self.number,
                                  get_world_size=lambda: self.size), \
-                mock.patch.object(dist.distributed_c10d, "_get_default_store", lambda: self.store):
+                mock.patch.object(dist.distributed_c10d, "_get_default_store",
+                                  lambda: self.store), \
+                mock.patch.multiple(survive._epochs, _current=1, _first=int(self.has_joined)):
             if self.preemption.is_due(self.step):
                 self.preemption.answer(lambda: self.saved.append(self.step))
 
@@ -47,13 +51,35 @@ def check_that_all_ranks_save_after_the_same_step():
         size = choose.randint(1, 5)
         store = dist.HashStore()
         asked = [choose.randint(1, 8) for _ in range(size)]
-        ranks = [Rank(number, size, store, asked[number]) for number in range(size)]
+        joined = choose.randrange(size + 1)  # nobody, if it is no rank
+        if joined < size and size > 1:
+            asked[joined] = 0
+        ranks = [Rank(number, size, store, asked[number], number == joined)
+                 for number in range(size)]
         while any(rank.step < 12 for rank in ranks):
             slowest = min(rank.step for rank in ranks)
             choose.choice([rank for rank in ranks if rank.step == slowest]).do_step()
         saved = {tuple(rank.saved) for rank in ranks}
-        assert saved == {(max(asked) + 1,)}, (seed, asked, saved)
-        assert all([each.id for each in rank.answers] == [rank.number] for rank in ranks)
+        # A rank that has joined may see the first announcement a step later.
+        steps = (max(asked) + 1, max(asked) + 2) if 0 in asked else (max(asked) + 1,)
+        assert len(saved) == 1 and saved <= {(step,) for step in steps}, (seed, asked, saved)
+        assert all([each.id for each in rank.answers] == [rank.number] * bool(rank.asked)
+                   for rank in ranks)
+
+
+def check_that_a_change_in_a_checkpoint_asks_again():
+    """The answer is given in the next epoch, whose ranks have another store."""
+    rank = Rank(0, 1, dist.HashStore(), 1)
+    rank.saved = mock.Mock(append=mock.Mock(side_effect=[RuntimeError("a rank is lost"), None]))
+    rank.do_step()
+    try:
+        rank.do_step()
+    except RuntimeError:
+        assert not rank.answers
+    else:
+        raise AssertionError("a failure to save was not raised")
+    rank.do_step()
+    assert [each.id for each in rank.answers] == [0]
 
 
 def check_that_a_rank_without_a_place_refuses():
@@ -103,6 +129,7 @@ def check_random_states_of_a_commit():
 
 
 check_that_all_ranks_save_after_the_same_step()
+check_that_a_change_in_a_checkpoint_asks_again()
 check_that_a_rank_without_a_place_refuses()
 check_that_another_release_is_refused()
 check_that_models_are_as_at_first()
