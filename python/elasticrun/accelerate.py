@@ -22,6 +22,8 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
+import shutil
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, TypeVar, Union, cast
 
 import accelerate  # type: ignore
@@ -36,15 +38,20 @@ __all__ = ["Accelerator", "run"]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+# Whether a function under `run` has returned in this process: no rank can be replaced from then on.
+_has_finished = False
+
+
 class _Place:
     """How far the training is in its data: an item of the state.
 
     `trained` has an entry for each pass through a loader in this epoch in which an optimizer has
-    stepped: how many batches, and how the pass began.
+    stepped: how many batches, whether it has ended, and how it began.
     """
 
     def __init__(self) -> None:
         self.epoch = 0
+        self.checkpoint: Optional[int] = None  # the number of the next one that is named by it
         self.trained: Dict[str, Dict[str, Any]] = {}
         self.generators: Dict[str, Any] = {}  # of the loaders, when this epoch began
         self.scaler: Optional[Dict[str, Any]] = None
@@ -54,6 +61,25 @@ class _Place:
 
     def load_state_dict(self, saved: Dict[str, Any]) -> None:
         vars(self).update(saved)
+
+
+class _Pass:
+    """A loop through the batches of a loader. Moments are counted by the batches of all loaders."""
+
+    def __init__(self, number: int, begun: Dict[str, Any], moment: int, steps: int) -> None:
+        self.number = number  # of the loader
+        self.begun = begun    # how its random states and its order began, once it has
+        self.batches = int(begun.get("batches", 0))
+        self.is_active = False
+        self.began = self.delivered = moment
+        self.begun_steps = steps
+        self.has_trained = bool(begun)
+
+    def position(self, inner: Optional[_Pass]) -> Dict[str, Any]:
+        """The one that belongs to a commit between two batches of `inner`. A loop around that one
+        is still in the body of its own batch, which comes again."""
+        is_outer = inner is not None and self.began < self.delivered <= inner.began
+        return {**self.begun, "batches": self.batches - is_outer, "has_ended": not self.is_active}
 
 
 class _Job:
@@ -67,6 +93,8 @@ class _Job:
         self.preemption = _framework.Preemption()
         self.state = survive.TorchState(**items, place=self.place, versions=self.versions, step=0)
         self.loaders: List[_Loader] = []
+        self.passes: List[_Pass] = []     # of this epoch, but for those in a batch that is done
+        self.moment = 0
         self.samplers: List[Any] = []     # that Accelerate has given a generator
         self.random: Dict[str, Any] = {}  # as of the commit from which this attempt began
         self.is_resuming = False          # nothing was committed in this attempt
@@ -86,9 +114,36 @@ class _Job:
         self.committed_steps = self.steps
         self._reset()
 
+    def begin_pass(self, number: int) -> _Pass:
+        """The next one of this loader, which may have begun before the world has changed."""
+        index = sum(each.number == number for each in self.passes)
+        begun = self.place.trained.get(f"{number}.{index}", {}) if self.is_resuming else {}
+        self.passes.append(_Pass(number, begun, self.moment, self.steps))
+        return self.passes[-1]
+
+    def is_between_steps(self, current: _Pass) -> bool:
+        """Called when the body of a batch of this pass is done. Whether there is something to
+        commit: steps in the body of an outer loop are not done before that asks for a batch."""
+        self.passes = [each for each in self.passes
+                       if each.is_active or each.began < current.delivered]
+        return self.committed_steps != self.steps and self.committed_steps >= current.begun_steps
+
+    def record(self, current: Optional[_Pass]) -> None:
+        """Where all loaders are, before a commit."""
+        numbers: Dict[int, int] = {}
+        self.place.trained = {}
+        for each in self.passes:
+            if each.is_active and each.begun_steps != self.steps:
+                each.has_trained = True
+            index = numbers.get(each.number, 0)
+            numbers[each.number] = index + 1
+            if each.has_trained:
+                self.place.trained[f"{each.number}.{index}"] = each.position(current)
+
     def forget(self) -> None:
         """Undoes what Accelerate has done to this process, some of which holds the group."""
         self.loaders.clear()
+        self.passes.clear()
         while self.samplers:
             self.samplers.pop().generator = None
         _framework.reset_accelerate(self.modules)
@@ -110,20 +165,20 @@ def run(train: _Function) -> _Function:
     The state is committed when the loop asks for the next batch after a step of an optimizer.
     Gradients that were accumulated since are not kept: their batches come again.
 
-    When `train` has returned, its process group is destroyed. Errors: those of `train` and of
+    When `train` has returned, its process group stays, for evaluations and further calls of such
+    functions; a rank that is lost from then on makes all restart. Errors: those of `train` and of
     `survive.run`.
     """
     @functools.wraps(train)
     def begin(*arguments: Any, **named: Any) -> Any:
-        global _job
-        if not _framework.is_replacing():
+        global _job, _has_finished
+        if not _framework.is_replacing() or _has_finished:
             return train(*arguments, **named)
         numbered = {f"argument {at}": each for at, each in enumerate(arguments)}
         job = _Job({name: each for name, each in {**numbered, **named}.items()
                     if _has_state(each)})
 
-        @survive.run
-        def attempt(_: survive.TorchState) -> Any:
+        def attempt() -> Any:
             try:
                 return train(*arguments, **named)
             finally:
@@ -131,9 +186,12 @@ def run(train: _Function) -> _Function:
 
         _job = job
         try:
-            return attempt(job.state)
+            result = survive._repeat(attempt, job.state)
         finally:
             _job = None
+        _has_finished = True
+        _framework.end_group_at_exit()
+        return result
 
     return cast(_Function, begin)
 
@@ -168,6 +226,8 @@ class Accelerator(accelerate.Accelerator):  # type: ignore[misc]
             raise NotImplementedError(f"elasticrun.accelerate keeps no state of {kind}")
         if self.scaler is not None and self._job.place.scaler is not None:
             self.scaler.load_state_dict(self._job.place.scaler)
+        if self._job.place.checkpoint is not None:
+            self.project_configuration.iteration = self._job.place.checkpoint
         self._job.begin()
 
     def prepare(self, *items: Any, **named: Any) -> Any:
@@ -214,8 +274,7 @@ class Accelerator(accelerate.Accelerator):  # type: ignore[misc]
         if job.is_resuming and not place.trained:
             torch_state._write_random(job.random)
         while place.epoch < len(every):
-            for loader in job.loaders:
-                loader.passes = 0
+            job.passes.clear()
             yield every[place.epoch]
             place.epoch += 1
             place.trained = {}
@@ -228,7 +287,27 @@ class Accelerator(accelerate.Accelerator):  # type: ignore[misc]
         job.loaders.append(loader)
         return loader
 
+    def save_state(self, output_dir: Optional[str] = None, *arguments: Any, **named: Any) -> Any:
+        """Accelerate's own. Under `run`, returns when all ranks have saved, and a checkpoint that
+        `automatic_checkpoint_naming` has numbered is done again under its number if it belongs to a
+        step that is."""
+        job, project = self._job, self.project_configuration
+        if job is None:
+            return super().save_state(output_dir, *arguments, **named)
+        if job.is_resuming and project.automatic_checkpoint_naming:
+            if self.is_local_main_process:
+                shutil.rmtree(os.path.join(self.project_dir, "checkpoints",
+                                           f"checkpoint_{project.iteration}"), True)
+            self.wait_for_everyone()
+        place = super().save_state(output_dir, *arguments, **named)
+        self.wait_for_everyone()
+        return place
+
     def _commit(self, job: _Job) -> None:
+        if self.even_batches:  # else a rank may be done before others
+            for model in self._models:
+                _framework.share_buffers(model)
+        job.place.checkpoint = self.project_configuration.iteration
         job.place.scaler = None if self.scaler is None else self.scaler.state_dict()
         job.committed_steps = job.steps
         job.state.commit()
@@ -236,11 +315,11 @@ class Accelerator(accelerate.Accelerator):  # type: ignore[misc]
 
     def _commit_step(self, job: _Job) -> None:
         job.state.step += 1
-        self._commit(job)
         if job.preemption.is_due(job.state.step):
             is_named = self.project_configuration.automatic_checkpoint_naming
             job.preemption.answer(self.save_state, "" if is_named else (
                 "Accelerator has no ProjectConfiguration with automatic_checkpoint_naming"))
+        self._commit(job)
 
 
 def _check_is_kept(item: Any, job: _Job) -> None:
@@ -267,22 +346,20 @@ class _Loader(DataLoaderAdapter):  # type: ignore[misc]
     def __init__(self, prepared: Any, number: int, job: _Job, accelerator: Accelerator) -> None:
         self.base_dataloader = prepared
         self.number = number
-        self.passes = 0  # in this epoch
         self._job = job
         self._accelerator = accelerator
 
     def __iter__(self) -> Iterator[Any]:
-        name = f"{self.number}.{self.passes}"
-        self.passes += 1
-        place = self._job.place
-        if name in place.trained:
-            return self._resume(name, place.trained[name])
-        if self._job.is_resuming and self.passes == 1:
-            self._write_generators(place.generators.get(str(self.number), {}))
-        begun = {"batches": 0, "random": torch_state._read_random(),
-                 "generators": self.read_generators(),
-                 "iteration": self.base_dataloader.iteration}
-        return self._commit_steps(name, begun, iter(self.base_dataloader))
+        job = self._job
+        if job.steps != job.committed_steps and not any(each.is_active for each in job.passes):
+            job.record(None)  # a loop was left before its end
+            self._accelerator._commit_step(job)
+        current = job.begin_pass(self.number)
+        if current.begun:
+            return self._deliver(current, self._resume(current.begun))
+        if job.is_resuming and not any(each.number == self.number for each in job.passes[:-1]):
+            self._write_generators(job.place.generators.get(str(self.number), {}))
+        return self._deliver(current, None)
 
     def read_generators(self) -> Dict[str, Any]:
         return {name: each.get_state() for name, each in self._generators().items()}
@@ -299,7 +376,7 @@ class _Loader(DataLoaderAdapter):  # type: ignore[misc]
                  "shared": getattr(loader, "synchronized_generator", None)}
         return {name: each for name, each in named.items() if each is not None}
 
-    def _resume(self, name: str, begun: Dict[str, Any]) -> Iterator[Any]:
+    def _resume(self, begun: Dict[str, Any]) -> Iterator[Any]:
         """The batches that are left, as they would have come: random states are those of the
         beginning while the order is drawn, and then those of the last commit."""
         loader = self.base_dataloader
@@ -310,13 +387,24 @@ class _Loader(DataLoaderAdapter):  # type: ignore[misc]
         first = list(itertools.islice(batches, 1))
         loader.iteration = begun["iteration"] + 1
         torch_state._write_random(self._job.random)
-        return self._commit_steps(name, begun, itertools.chain(first, batches))
+        return iter(()) if begun["has_ended"] else itertools.chain(first, batches)
 
-    def _commit_steps(self, name: str, begun: Dict[str, Any],
-                      batches: Iterator[Any]) -> Iterator[Any]:
+    def _deliver(self, current: _Pass, left: Optional[Iterator[Any]]) -> Iterator[Any]:
         job = self._job
-        for done, batch in enumerate(batches, begun["batches"] + 1):
-            yield batch
-            if job.steps != job.committed_steps:
-                job.place.trained[name] = {**begun, "batches": done}
-                self._accelerator._commit_step(job)
+        if left is None:  # it begins here, maybe after another one
+            current.begun = {"random": torch_state._read_random(),
+                             "generators": self.read_generators(),
+                             "iteration": self.base_dataloader.iteration}
+        current.is_active = True
+        try:
+            for batch in iter(self.base_dataloader) if left is None else left:
+                job.moment += 1
+                current.delivered = job.moment
+                current.batches += 1
+                yield batch
+                if job.is_between_steps(current):
+                    job.record(current)
+                    self._accelerator._commit_step(job)
+        finally:
+            current.is_active = False
+            current.has_trained |= current.begun_steps != job.steps

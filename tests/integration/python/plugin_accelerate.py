@@ -46,27 +46,40 @@ def die(number):
 
 
 def loop(accelerator, epochs, model, optimizer, scheduler, before_step):
-    """Gradients of two batches make a step."""
+    """Gradients of two batches make a step. Another loader gives noise to each batch, and a third
+    one is evaluated, and a checkpoint made, in the middle of the data."""
     inputs = torch.arange(4 * 4 * BATCHES, dtype=torch.double).reshape(-1, 4) / 100
     loader = DataLoader(TensorDataset(inputs, inputs.sum(1, keepdim=True)), batch_size=2,
                         shuffle=True, num_workers=1)
-    model, optimizer, scheduler, loader = accelerator.prepare(model, optimizer, scheduler, loader)
+    noise = DataLoader(TensorDataset(torch.arange(32, dtype=torch.double) / 100), batch_size=2,
+                       shuffle=True)
+    model, optimizer, scheduler, loader, noise, validation = accelerator.prepare(
+        model, optimizer, scheduler, loader, noise, DataLoader(TensorDataset(inputs), batch_size=2))
     for epoch in epochs:
-        for inputs, results in loader:
+        for (inputs, results), (shift,) in zip(loader, noise):
+            inputs = inputs + shift[:, None]
             with accelerator.accumulate(model):
                 loss = torch.nn.functional.mse_loss(model(inputs), results)
                 before_step()
                 accelerator.backward(loss)
                 optimizer.step()
                 optimizer.zero_grad()
+            for (inputs,) in validation:
+                with torch.no_grad():
+                    model(inputs)  # which draws random numbers
+            accelerator.save_state()
         scheduler.step()
+
+
+def make_accelerator(kind, name):
+    return kind(cpu=True, gradient_accumulation_steps=2,
+                project_config=accelerate.utils.ProjectConfiguration(
+                    str(FOLDER / name), automatic_checkpoint_naming=True))
 
 
 @run
 def train(model, optimizer, scheduler):
-    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2,
-                              project_config=accelerate.utils.ProjectConfiguration(
-                                  str(FOLDER), automatic_checkpoint_naming=True))
+    accelerator = make_accelerator(Accelerator, "disturbed")
     state = accelerator._job.state
 
     def before_step():
@@ -76,7 +89,7 @@ def train(model, optimizer, scheduler):
     before_step.batches = 2 * state.step
     loop(accelerator, accelerator.epochs(EPOCHS), model, optimizer, scheduler, before_step)
     other = make()
-    loop(accelerate.Accelerator(cpu=True, gradient_accumulation_steps=2), range(EPOCHS), *other,
+    loop(make_accelerator(accelerate.Accelerator, "undisturbed"), range(EPOCHS), *other,
          lambda: None)
     return checksum(model, scheduler), checksum(other[0], other[2])
 
@@ -86,13 +99,27 @@ def checksum(model, scheduler):
     return float(flat @ torch.cos(torch.arange(flat.numel()).double())), scheduler.get_last_lr()
 
 
+@run
+def count_ranks():
+    """A second function: the group of the first one is still there."""
+    return float(Accelerator(cpu=True).reduce(torch.ones(())))
+
+
+def checkpoints(name):
+    return sorted(int(each.parent.name.split("_")[1])
+                  for each in (FOLDER / name / "checkpoints").glob("*/model.safetensors"))
+
+
 def main():
     ask(2)
     print(f"begins rank {survive.rank()} pid {os.getpid()}", flush=True)
     disturbed, undisturbed = train(*make())
     print(f"finished rank {survive.rank()} pid {os.getpid()} equal: {disturbed == undisturbed} "
           f"{disturbed} {undisturbed}", flush=True)
-    assert (FOLDER / "checkpoints" / "checkpoint_0" / "model.safetensors").exists()
+    assert count_ranks() == 2
+    # One more is that of the request.
+    assert len(checkpoints("undisturbed")) == EPOCHS * BATCHES
+    assert checkpoints("disturbed") == list(range(EPOCHS * BATCHES + 1))
 
 
 main()
