@@ -11,14 +11,16 @@ transformers 5.24 or later.
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import copy
 import dataclasses
 import functools
 import json
 import os
 import sys
 import tempfile
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 import torch
 import transformers
@@ -33,6 +35,10 @@ _COUNTERS = ("_tr_loss", "_total_loss_scalar", "_globalstep_last_logged", "_init
              "_initial_num_input_tokens_seen", "current_flos")
 
 _STATE_FILE = "trainer_state.json"
+
+_PLAIN = (int, float, complex, str, bytes, bool, type(None))
+_MAPPINGS = (dict, collections.OrderedDict, collections.Counter)
+_SEQUENCES = (list, tuple, set, frozenset, collections.deque)
 
 # Whether a Trainer of this process has trained to its end: then no rank can be replaced any more.
 _has_finished = False
@@ -85,15 +91,83 @@ class TrainingArguments(SurvivingArguments, transformers.TrainingArguments):
     own."""
 
 
+class _Attributes:
+    """The plain values in the attributes of callbacks that have changed since the training began.
+    Those of transformers itself begin anew, as when it resumes from a file."""
+
+    def __init__(self, trainer: SurvivingTrainer) -> None:
+        self._trainer = trainer
+        self._first: Dict[str, Dict[str, Any]] = {}  # when all callbacks had begun
+        self._marks: Dict[str, Dict[str, Any]] = {}
+        self._buffers: Set[int] = set()  # of the model
+
+    def begin(self, saved: Dict[str, Dict[str, Any]]) -> None:
+        """Called in each epoch of the job. Survivors may be further than what was saved."""
+        if not self._marks:
+            self._buffers = {id(each) for each in self._trainer.model.buffers()}
+            for name, callback in self._callbacks():
+                marks = {key: self._mark(value) for key, value in vars(callback).items()}
+                self._marks[name] = marks
+                self._first[name] = {key: copy.deepcopy(vars(callback)[key])
+                                     for key, mark in marks.items() if mark is not None}
+        for name, callback in self._callbacks():
+            first = self._first.get(name, {})
+            for key in self._changed(name, callback):
+                if key in first:
+                    vars(callback)[key] = copy.deepcopy(first[key])
+                else:
+                    del vars(callback)[key]
+            vars(callback).update(copy.deepcopy(saved.get(name, {})))
+
+    def read(self) -> Dict[str, Dict[str, Any]]:
+        return {name: self._changed(name, callback) for name, callback in self._callbacks()}
+
+    def _changed(self, name: str, callback: Any) -> Dict[str, Any]:
+        marks = self._marks.get(name, {})
+        now = {key: self._mark(value) for key, value in vars(callback).items()}
+        return {key: vars(callback)[key] for key, mark in now.items()
+                if mark is not None and mark != marks.get(key)}
+
+    def _callbacks(self) -> Iterator[Tuple[str, Any]]:
+        """Those that do not export a state, with names that are the same on all ranks."""
+        numbers: Dict[str, int] = collections.Counter()
+        for callback in self._trainer.callback_handler.callbacks:
+            kind = f"{type(callback).__module__}.{type(callback).__qualname__}"
+            is_own = kind.startswith(("transformers.", __name__ + "."))
+            if not is_own and not isinstance(callback, ExportableState):
+                numbers[kind] += 1
+                yield f"{kind} {numbers[kind]}", callback
+
+    def _mark(self, value: Any) -> Any:
+        """Differs from that of another value, and of a tensor always; None for what is no plain
+        value, belongs to the training, or contains such a thing."""
+        kind = type(value)
+        if kind is torch.Tensor:
+            return None if value.requires_grad or id(value) in self._buffers else object()
+        if kind in _PLAIN:
+            return (value,)
+        dtype = getattr(value, "dtype", None) if kind.__module__ == "numpy" else None
+        if dtype is not None and not dtype.hasobject:
+            return (str(dtype), value.shape, value.tobytes())
+        if kind in _MAPPINGS:
+            items = [part for item in value.items() for part in item]
+        elif kind in _SEQUENCES:
+            items = list(value)
+        else:
+            return None
+        marks = [self._mark(each) for each in items]
+        return None if any(mark is None for mark in marks) else marks
+
+
 class _Progress:
     """What the state has besides the model and the optimizer: an item of it."""
 
     def __init__(self, trainer: SurvivingTrainer) -> None:
         self._trainer = trainer
+        self._attributes = _Attributes(trainer)
         self._saved: Dict[str, Any] = {}
         self._history = ""   # a line of JSON for each entry of the log
         self._entries = 0
-        self.is_committed = False
 
     def state_dict(self) -> Dict[str, Any]:
         return self._saved
@@ -116,8 +190,13 @@ class _Progress:
             "state": json.dumps(fields), "history": self._history,
             "counters": {name: getattr(trainer, name) for name in _COUNTERS},
             "callbacks": [each.state()["attributes"] for each in trainer._stateful_callbacks()],
+            "attributes": self._attributes.read(),
             "scheduler": trainer.lr_scheduler.state_dict(),
             "scaler": None if scaler is None else scaler.state_dict()}
+
+    def begin(self) -> None:
+        """Called when all callbacks have begun the training."""
+        self._attributes.begin(self._saved.get("attributes", {}))
 
     def write_file(self, folder: str) -> None:
         """The only file that `Trainer` reads, whose other loaders are those of this module."""
@@ -134,13 +213,14 @@ class _Progress:
 
 
 class _Counters(transformers.TrainerCallback):
-    """Restores what `Trainer` sets to zero as it resumes."""
+    """Restores what `Trainer` sets to zero as it resumes, and the other callbacks."""
 
     def __init__(self, trainer: SurvivingTrainer) -> None:
         self._trainer = trainer
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
         self._trainer._restore_counters()
+        self._trainer._progress.begin()
 
 
 class SurvivingTrainer:
@@ -284,6 +364,9 @@ class SurvivingTrainer:
         is_inner = step % self._updates_per_epoch != 0
         is_last = self.control.should_training_stop or self.control.should_epoch_stop
         if self._committed is not None and is_step == is_inner and not is_last:
+            # Whatever a rank that is lost was doing for this step is done again.
+            self.accelerator.wait_for_everyone()
+            _framework.share_buffers(self.model_wrapped)
             self._progress.read()
             self._committed.step = step
             self._committed.commit()

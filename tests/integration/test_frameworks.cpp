@@ -49,8 +49,8 @@ struct job : test::elasticrun_stage {
   }
 };
 
-/// Rank 1 is killed. Rank 0 keeps its process, and both end with the parameters of ranks that
-/// nobody disturbs.
+/// Rank 1 is killed. Rank 0 keeps its process, and both end with the parameters, metrics, callbacks
+/// and checkpoints of ranks that nobody disturbs.
 void check_survivors(const std::string& package, const std::string& kill) {
   const std::string python = test::python_with(package);
   if (python.empty()) return;
@@ -84,9 +84,9 @@ TEST_CASE("frameworks: a rank of Accelerate is replaced, and the others go on", 
   check_survivors("accelerate", "9:1");
 }
 
-// In the middle of the second epoch.
+// In the middle of the second epoch, and of a checkpoint.
 TEST_CASE("frameworks: a rank of transformers is replaced, and the others go on", "[integration]") {
-  check_survivors("transformers", "step@8:1");
+  check_survivors("transformers", "save@10:1");
 }
 
 // In the validation at the end of an epoch, which the survivor has left in evaluation mode.

@@ -22,6 +22,7 @@ from elasticrun import survive  # noqa: E402
 from elasticrun.transformers import Trainer, TrainingArguments  # noqa: E402
 
 FOLDER = pathlib.Path(sys.argv[1])
+SAVES = []  # of this process, while it is disturbed
 
 
 class Model(torch.nn.Module):
@@ -45,11 +46,26 @@ class Data(torch.utils.data.Dataset):
         return {"inputs": inputs, "labels": inputs.sum(0, keepdim=True)}
 
 
+class Average(transformers.TrainerCallback):
+    """Its state is in plain attributes."""
+
+    def __init__(self, model):
+        self.model = model
+        self.average = None
+        self.steps = []
+
+    def on_step_end(self, args, state, control, **_):
+        flat = torch.cat([each.detach().flatten() for each in self.model.parameters()])
+        self.average = flat if self.average is None else 0.9 * self.average + 0.1 * flat
+        self.steps.append(state.global_step)
+
+
 class Killer(transformers.TrainerCallback):
     def on_pre_optimizer_step(self, args, state, control, **_):
         die("step", state.global_step)
 
     def on_save(self, args, state, control, **_):
+        SAVES.append(state.global_step)
         die("save", state.global_step)
 
     def on_prediction_step(self, args, state, control, **_):
@@ -74,15 +90,19 @@ def train(kind, kind_of_arguments, name, callbacks):
         ddp_find_unused_parameters=False,
         gradient_accumulation_steps=2, learning_rate=0.01, weight_decay=0.1, logging_steps=3,
         eval_strategy="epoch", save_steps=5, report_to=[], disable_tqdm=True)
-    trainer = kind(model=Model(), args=arguments, train_dataset=Data(), eval_dataset=Data(),
-                   callbacks=callbacks)
+    model = Model()
+    average = Average(model)
+    trainer = kind(model=model, args=arguments, train_dataset=Data(), eval_dataset=Data(),
+                   callbacks=[average, *callbacks])
     result = trainer.train()
     if kind is Trainer and len(sys.argv) > 2:
         assert trainer.went_on_in_memory
     flat = torch.cat([each.detach().flatten() for each in trainer.model.parameters()])
     history = [(entry.get("learning_rate"), entry.get("eval_loss"), entry["step"])
                for entry in trainer.state.log_history]
-    return float(flat @ torch.cos(torch.arange(flat.numel()).double())), history, result.global_step
+    weights = torch.cos(torch.arange(flat.numel()).double())
+    return (float(flat @ weights), history, result.global_step, float(average.average @ weights),
+            average.steps)
 
 
 def main():
@@ -93,6 +113,8 @@ def main():
     print(f"finished rank {survive.rank()} pid {os.getpid()} equal: {disturbed == undisturbed} "
           f"{disturbed} {undisturbed}", flush=True)
     assert (FOLDER / "disturbed" / "checkpoint-4" / "trainer_state.json").exists()
+    if survive.rank() == 0:  # which was not lost, but has done the interrupted checkpoint again
+        assert SAVES == [4, 5, 10, 10, 12], SAVES
 
 
 main()
