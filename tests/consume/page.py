@@ -534,6 +534,34 @@ def check_roles(browser, elasticrun, folder, text):
         job.end(signal.SIGKILL)
 
 
+def check_output(browser, elasticrun, folder):
+    """Who has the token follows the output of a rank of the other node, and sees all in a table."""
+    folder = folder / "output"
+    folder.mkdir()
+    token = folder / "token"
+    token.write_text("0123456789abcdef")
+    token.chmod(0o600)
+    meeting = ["--nnodes", "2", "--rdzv-id", "output", "--rdzv-backend", "c10d", "--rdzv-endpoint",
+               f"localhost:{reserved_port()}", "--status-token-file", str(token), "--redirects",
+               "3", "--log-dir", str(folder / "logs")]
+    agents = [Agent(elasticrun, folder, 0, FRIENDLY, *meeting) for _ in range(2)]
+    try:
+        browser.open(agents[0].url + "?token=" + token.read_text())
+        shown = "return job && job.shows_output && ranks.size"
+        comes_true("the page shows the ranks of both nodes", lambda: browser.run(shown) == 8)
+        browser.run("select([...ranks.keys()].find(rank => !isOwn(rank)))")
+        written = "return document.querySelector('#rank').textContent"
+        comes_true("the page follows a rank of the other node",
+                   lambda: FRIENDLY + " line at the end" in browser.run(written))
+        browser.run("document.querySelector('#table summary').click()")
+        rows = "return document.querySelectorAll('#rows tr').length"
+        comes_true("each rank has a row in the table", lambda: browser.run(rows) == 8)
+        check(browser.complaints() == [], "the console complains about the output")
+    finally:
+        for agent in agents:
+            agent.end(signal.SIGKILL)
+
+
 def main():
     arguments = argparse.ArgumentParser(description="Tests the page of a job's status.")
     arguments.add_argument("elasticrun")
@@ -577,6 +605,7 @@ def main():
         check_end(browser, options.elasticrun, folder, 0, "succeeded", "4 succeeded")
         check_end(browser, options.elasticrun, folder, 3, "failed", "failed")
         check_roles(browser, options.elasticrun, folder, text)
+        check_output(browser, options.elasticrun, folder)
     print("the page shows what the journal says")
 
 

@@ -52,6 +52,8 @@ struct status_source {
   std::function<std::string()> curves;
   /// The records that the agent still has, oldest first.
   std::function<std::vector<journal_record>()> records;
+  /// Whether clients that may look may read the output of all ranks, too.
+  bool shows_output = false;
 };
 
 /// The answer to a request, without I/O.

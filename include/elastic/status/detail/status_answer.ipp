@@ -101,6 +101,10 @@ inline std::optional<status_answer> content_of(const http_head& request,
     if (!is_plain) answer.type = "application/json";
     const std::shared_ptr<const job_view> view = source.view();
     answer.body = is_plain ? job_text(*view, now_us) : job_json(*view, now_us);
+    // A page that tried would be refused, which browsers take for an error of the page.
+    if (!is_plain) {
+      answer.body.insert(1, fmt::format("\"shows_output\": {}, ", source.shows_output));
+    }
   } else if (path == "/api/v1/curves") {
     answer.type = "application/json";
     answer.body = source.curves();

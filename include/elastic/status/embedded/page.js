@@ -11,6 +11,7 @@ const span = seconds => {
   const minutes = Math.floor(whole / 60) % 60;
   return hours ? hours + " h " + minutes + " min" : minutes + " min " + whole % 60 + " s";
 };
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const over = () => isOver(job);
 const last = () => job.attempts[job.attempts.length - 1];
 const stalled = () => job.stall && job.stall.is_there && !over() ? job.stall : null;
@@ -32,6 +33,7 @@ function rankAll() {
   add(job.workers, job.node);
 }
 const workers = () => [...ranks.values()];
+const isOwn = rank => job.workers.some(worker => worker.rank === rank);
 
 function showHead() {
   const state = goneAt ? "gone" : job.condition;
@@ -74,7 +76,7 @@ function showHead() {
     const basis = job.has_steps ? "" : " (no steps reported)";
     facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %" + basis]);
   }
-  facts.push(["begun", clock(job.began_us)]);
+  facts.push(["begun", clock(job.began_us)], ["time zone", zone]);
   $("facts").replaceChildren(...pairsOf(facts));
 }
 
@@ -242,6 +244,27 @@ function drawGrid() {
   canvas.setAttribute("aria-label", "ranks by nodes: " + words.join(", "));
 }
 
+// What a table and a cell say of a worker, as the columns of the table.
+const columns = worker => [worker.rank, worker.on, worker.pid || "", slow(worker) ?
+  worker.state + ", " + lags(worker) : worker.state, worker.step >= 0 ? worker.step : "",
+  worker.step_seconds ? worker.step_seconds.toPrecision(3) : "",
+  worker.ratio ? worker.ratio.toFixed(2) : ""];
+const mostRows = 512;
+
+function showTable() {
+  if (!$("table").open) return;
+  const all = workers().sort((a, b) => a.rank - b.rank), shown = all.slice(0, mostRows);
+  $("rows").replaceChildren(...shown.map(worker => {
+    const row = make("tr");
+    row.append(...columns(worker).map(value => make("td", "", value)));
+    row.addEventListener("click", () => select(worker.rank));
+    return row;
+  }));
+  $("more").textContent = all.length > mostRows ? "and " + (all.length - mostRows) + " more" : "";
+}
+
+$("table").addEventListener("toggle", () => showTable());
+
 function showRank() {
   const box = $("rank");
   const worker = selected === null ? null : ranks.get(selected);
@@ -275,6 +298,9 @@ function showRank() {
   }
   if (worker.text) lines.push(make("p", "", worker.text));
   if (worker.reason) lines.push(make("pre", "", worker.reason));
+  if (!job.shows_output && !isOwn(worker.rank)) {
+    lines.push(make("p", "hint", "its output is shown to who has a token (--status-token-file)"));
+  }
   if (wrote.rank === selected) {
     for (const stream of wrote.streams) {
       if (!stream.lines.length) continue;
@@ -283,14 +309,56 @@ function showRank() {
     }
   }
   box.replaceChildren(...lines);
+  for (const text of box.querySelectorAll("pre")) text.scrollTop = text.scrollHeight;
   askOutput();
 }
 
-let wrote = {}, asking = 0;
+// ---- the output of the chosen rank --------------------------------------------------------------
+
+// Where everybody of the host may look, only the last lines of this node's ranks are shown.
+let wrote = {}, reader = null, isDrawing = false, asking = 0;
+
+function addLines(rank, name, lines) {
+  const stream = wrote.streams.find(each => each.name === name);
+  stream.lines = stream.lines.concat(lines).slice(-200);
+  if (isDrawing) return;
+  isDrawing = true;
+  requestAnimationFrame(() => {
+    isDrawing = false;
+    showRank();
+  });
+}
+
+function textOf({ text, base64 }) {
+  if (text !== undefined) return text;
+  return new TextDecoder().decode(Uint8Array.from(atob(base64), letter => letter.charCodeAt(0)));
+}
+
+function readOutput() {
+  if (reader) reader.close();
+  reader = null;
+  wrote = {};
+  if (selected === null || !job.shows_output) return;
+  const source = reader = new EventSource("api/v1/output?follow&lines=40&ranks=" + selected);
+  const rank = selected;
+  // A connection that is made again begins with the last lines again.
+  source.onopen = () => {
+    wrote = { rank, streams: ["stdout", "stderr"].map(name => ({ name, path: "", lines: [] })) };
+  };
+  source.onmessage = event => {
+    const piece = JSON.parse(event.data), lines = textOf(piece).split("\n").slice(0, -1);
+    if (piece.skipped) lines.unshift("… " + piece.skipped + " bytes were skipped …");
+    addLines(rank, piece.stream, lines);
+  };
+  source.addEventListener("notice", event => {
+    addLines(rank, "stdout", [JSON.parse(event.data).text]);
+  });
+  source.addEventListener("end", () => source.close());
+}
 
 async function askOutput() {
   const rank = selected;
-  if (rank === null || Date.now() - asking < 2000) return;
+  if (job.shows_output || !isOwn(rank) || Date.now() - asking < 2000) return;
   asking = Date.now();
   try {
     const answer = await fetch("api/v1/ranks/" + rank + "/output", { cache: "no-store" });
@@ -303,16 +371,31 @@ async function askOutput() {
 function select(rank) {
   selected = rank;
   asking = 0;
+  readOutput();
   drawGrid();
   showRank();
 }
 
-$("grid").addEventListener("click", event => {
-  if (!cells) return;
+// The rank of the cell under the pointer; null: there is none.
+function rankAt(event) {
+  if (!cells) return null;
   const box = $("grid").getBoundingClientRect();
   const row = cells.rows[Math.floor((event.clientY - box.top) / cells.size)];
   const column = Math.floor((event.clientX - box.left - cells.label) / cells.size);
-  if (row && column >= 0 && column < row.count) select(row.first + column);
+  return row && column >= 0 && column < row.count ? row.first + column : null;
+}
+
+$("grid").addEventListener("click", event => {
+  const rank = rankAt(event);
+  if (rank !== null) select(rank);
+});
+
+$("grid").addEventListener("mousemove", event => {
+  const worker = ranks.get(rankAt(event));
+  const names = ["rank", "on", "pid", "", "step", "s a step:", "× median:"];
+  $("grid").title = !worker ? "" : columns(worker)
+    .map((value, index) => value === "" ? "" : (names[index] + " " + value).trim())
+    .filter(text => text).join(" · ");
 });
 
 $("grid").addEventListener("keydown", event => {
@@ -411,6 +494,7 @@ function showAll() {
   showProgress();
   showAttempts();
   drawGrid();
+  showTable();
   showRank();
   showCurves();
 }
@@ -472,6 +556,7 @@ function listen(source) {
     if (spans.length) job.progress.step_seconds = spans[spans.length >> 1];
     showProgress();
     drawGrid();
+    showTable();
     showRank();
     // What else workers say is not among it.
     if (Date.now() - fetched > 3000) feed.refresh();

@@ -365,11 +365,12 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return of_role ? of_role->rest : path;
   }
 
-  static status_source source_of(const shown_job& job) {
+  status_source source_of(const shown_job& job) const {
     const std::shared_ptr<job_monitor_core> monitor = job.monitor;
+    const bool shows_output = options_.address.is_unix() || !gate_.token.empty();
     return {[monitor] { return monitor->view(); }, [monitor] { return monitor->stores(); },
             [monitor] { return monitor->curves(); },
-            [journal = job.journal] { return records_of(journal()); }};
+            [journal = job.journal] { return records_of(journal()); }, shows_output};
   }
 
   static std::vector<journal_record> records_of(const std::shared_ptr<job_journal>& journal) {
