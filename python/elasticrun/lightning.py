@@ -11,10 +11,11 @@ or later.
 
 from __future__ import annotations
 
+import collections
 import copy
 import os
 import pickle
-from typing import Any, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
 
 import lightning.pytorch
 import torch
@@ -78,21 +79,26 @@ class _Checkpoint:
                 return _Own(name) if shape == item.shape else item
             return item
 
-        content = trainer._checkpoint_connector.dump_checkpoint(weights_only=False)
-        self.content = {key: {name: stand_in(each) for name, each in value.items()}
-                        if isinstance(value, dict) else value for key, value in content.items()}
+        self.content = _replace(
+            trainer._checkpoint_connector.dump_checkpoint(weights_only=False), stand_in)
         self.saved_steps = [each._last_global_step_saved for each in _savers(trainer)]
 
     def write(self) -> Dict[str, Any]:
         """The checkpoint as Lightning loads it."""
         own = self._tensors()
-        return {key: {name: own[each.name].clone() if isinstance(each, _Own) else each
-                      for name, each in value.items()} if isinstance(value, dict) else value
-                for key, value in self.content.items()}
+        return _replace(self.content, lambda item: own[item.name].clone()
+                        if isinstance(item, _Own) else item)
 
     def _tensors(self) -> Dict[str, Any]:
         return {name: item for name, item in self._module.state_dict().items()
                 if isinstance(item, torch.Tensor)}
+
+
+def _replace(content: Dict[str, Any], replace: Callable[[Any], Any]) -> Dict[str, Any]:
+    """A copy with other items in its state dicts."""
+    return {key: {name: replace(item) for name, item in value.items()}
+            if type(value) in (dict, collections.OrderedDict) else value
+            for key, value in content.items()}
 
 
 def _savers(trainer: Any) -> List[Any]:
@@ -201,7 +207,8 @@ class _Training:
     def begin_loop(self, loop: Any) -> None:
         """When Lightning has restored its checkpoint and called the hooks of a start."""
         trainer = loop.trainer
-        self.step = trainer.global_step
+        # A new training commits how it begins.
+        self.step = trainer.global_step if self.is_resumed or trainer.ckpt_path else -1
         total = trainer.estimated_stepping_batches
         survive._epochs.total_steps = int(total) if 0 < total < float("inf") else None
         if not self.is_resumed:
@@ -217,7 +224,7 @@ class _Training:
         """Called before whatever follows a batch, its hooks, its validation and, after the last
         one, the end of the epoch. No rank commits before all are there."""
         if trainer.global_step == self.step:
-            return  # gradients were accumulated, or the training begins
+            return  # gradients were accumulated, or the training goes on
         _framework.share_buffers(trainer.model)
         self.checkpoint.ranks = _framework.gather(self.metrics.read(trainer, self.step))
         self.checkpoint.read(trainer)
@@ -237,14 +244,16 @@ class _Training:
                 set_epoch = getattr(sampler, "set_epoch", None)
                 if set_epoch is not None:
                     set_epoch(epoch.processed)
-        if not done:
+        # A later epoch draws its order after the commit.
+        is_drawn = bool(done) or not epoch.processed
+        if not is_drawn:
             torch_state._write_random(self.random)
         iter(fetcher)
         for _ in range(done):
             next(fetcher)
-        if done:
+        if is_drawn:
             torch_state._write_random(self.random)
-            fetcher.fetched = 0  # the loop adds what it has read before
+        fetcher.fetched = 0  # the loop adds what it has read before
 
 
 class _Epochs(_FitLoop):
