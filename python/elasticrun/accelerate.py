@@ -53,7 +53,7 @@ class _Place:
         self.epoch = 0
         self.checkpoint: Optional[int] = None  # the number of the next one that is named by it
         self.trained: Dict[str, Dict[str, Any]] = {}
-        self.generators: Dict[str, Any] = {}  # of the loaders, when this epoch began
+        self.generators: Dict[str, Any] = {}  # of the loaders
         self.scaler: Optional[Dict[str, Any]] = None
 
     def state_dict(self) -> Dict[str, Any]:
@@ -74,12 +74,14 @@ class _Pass:
         self.began = self.delivered = moment
         self.begun_steps = steps
         self.has_trained = bool(begun)
+        self.end: Optional[Dict[str, Any]] = begun.get("end")  # what was there then, if it was
 
     def position(self, inner: Optional[_Pass]) -> Dict[str, Any]:
         """The one that belongs to a commit between two batches of `inner`. A loop around that one
         is still in the body of its own batch, which comes again."""
-        is_outer = inner is not None and self.began < self.delivered <= inner.began
-        return {**self.begun, "batches": self.batches - is_outer, "has_ended": not self.is_active}
+        is_outer = (inner is not None and self.is_active
+                    and self.began < self.delivered <= inner.began)
+        return {**self.begun, "batches": self.batches - is_outer, "end": self.end}
 
 
 class _Job:
@@ -131,14 +133,18 @@ class _Job:
     def record(self, current: Optional[_Pass]) -> None:
         """Where all loaders are, before a commit."""
         numbers: Dict[int, int] = {}
-        self.place.trained = {}
+        place = self.place
+        place.trained = {}
+        place.generators = {str(each.number): each.read_generators() for each in self.loaders}
         for each in self.passes:
             if each.is_active and each.begun_steps != self.steps:
                 each.has_trained = True
             index = numbers.get(each.number, 0)
             numbers[each.number] = index + 1
             if each.has_trained:
-                self.place.trained[f"{each.number}.{index}"] = each.position(current)
+                place.trained[f"{each.number}.{index}"] = each.position(current)
+            elif not index and each.begun:  # such as an evaluation, which comes again
+                place.generators[str(each.number)] = each.begun["generators"]
 
     def forget(self) -> None:
         """Undoes what Accelerate has done to this process, some of which holds the group."""
@@ -160,7 +166,8 @@ def run(train: _Function) -> _Function:
     the same process, when a rank was replaced or the number of ranks has changed. Its arguments
     that have a state (models, optimizers, schedulers, whatever has `state_dict` and
     `load_state_dict`, but for data loaders) are then as after the last commit, and newcomers get
-    them.
+    them. Its plain variables begin anew. Its loops continue where they were, also if they are
+    nested or read several loaders.
 
     The state is committed when the loop asks for the next batch after a step of an optimizer.
     Gradients that were accumulated since are not kept: their batches come again.
@@ -277,14 +284,15 @@ class Accelerator(accelerate.Accelerator):  # type: ignore[misc]
             job.passes.clear()
             yield every[place.epoch]
             place.epoch += 1
-            place.trained = {}
-            place.generators = {str(each.number): each.read_generators() for each in job.loaders}
+            job.passes.clear()
             self._commit(job)
 
     def _follow(self, prepared: Any) -> _Loader:
         job = cast(_Job, self._job)
         loader = _Loader(prepared, len(job.loaders), job, self)
         job.loaders.append(loader)
+        if job.is_resuming:
+            loader.write_generators(job.place.generators.get(str(loader.number), {}))
         return loader
 
     def save_state(self, output_dir: Optional[str] = None, *arguments: Any, **named: Any) -> Any:
@@ -303,7 +311,8 @@ class Accelerator(accelerate.Accelerator):  # type: ignore[misc]
         self.wait_for_everyone()
         return place
 
-    def _commit(self, job: _Job) -> None:
+    def _commit(self, job: _Job, current: Optional[_Pass] = None) -> None:
+        job.record(current)
         if self.even_batches:  # else a rank may be done before others
             for model in self._models:
                 _framework.share_buffers(model)
@@ -313,13 +322,13 @@ class Accelerator(accelerate.Accelerator):  # type: ignore[misc]
         job.state.commit()
         job.is_resuming = False
 
-    def _commit_step(self, job: _Job) -> None:
+    def _commit_step(self, job: _Job, current: Optional[_Pass] = None) -> None:
         job.state.step += 1
         if job.preemption.is_due(job.state.step):
             is_named = self.project_configuration.automatic_checkpoint_naming
             job.preemption.answer(self.save_state, "" if is_named else (
                 "Accelerator has no ProjectConfiguration with automatic_checkpoint_naming"))
-        self._commit(job)
+        self._commit(job, current)
 
 
 def _check_is_kept(item: Any, job: _Job) -> None:
@@ -352,19 +361,14 @@ class _Loader(DataLoaderAdapter):  # type: ignore[misc]
     def __iter__(self) -> Iterator[Any]:
         job = self._job
         if job.steps != job.committed_steps and not any(each.is_active for each in job.passes):
-            job.record(None)  # a loop was left before its end
-            self._accelerator._commit_step(job)
+            self._accelerator._commit_step(job)  # of a loop that was left before its end
         current = job.begin_pass(self.number)
-        if current.begun:
-            return self._deliver(current, self._resume(current.begun))
-        if job.is_resuming and not any(each.number == self.number for each in job.passes[:-1]):
-            self._write_generators(job.place.generators.get(str(self.number), {}))
-        return self._deliver(current, None)
+        return self._deliver(current, self._resume(current.begun) if current.begun else None)
 
     def read_generators(self) -> Dict[str, Any]:
         return {name: each.get_state() for name, each in self._generators().items()}
 
-    def _write_generators(self, states: Dict[str, Any]) -> None:
+    def write_generators(self, states: Dict[str, Any]) -> None:
         for name, each in self._generators().items():
             if name in states:
                 each.set_state(states[name])
@@ -379,15 +383,20 @@ class _Loader(DataLoaderAdapter):  # type: ignore[misc]
     def _resume(self, begun: Dict[str, Any]) -> Iterator[Any]:
         """The batches that are left, as they would have come: random states are those of the
         beginning while the order is drawn, and then those of the last commit."""
-        loader = self.base_dataloader
+        loader, end = self.base_dataloader, begun["end"]
+        if end is not None:
+            self.write_generators(end["generators"])
+            loader.iteration = end["iteration"]
+            torch_state._write_random(self._job.random)
+            return iter(())
         torch_state._write_random(begun["random"])
-        self._write_generators(begun["generators"])
+        self.write_generators(begun["generators"])
         loader.set_epoch(begun["iteration"])
         batches = iter(skip_first_batches(loader, begun["batches"]))
         first = list(itertools.islice(batches, 1))
         loader.iteration = begun["iteration"] + 1
         torch_state._write_random(self._job.random)
-        return iter(()) if begun["has_ended"] else itertools.chain(first, batches)
+        return itertools.chain(first, batches)
 
     def _deliver(self, current: _Pass, left: Optional[Iterator[Any]]) -> Iterator[Any]:
         job = self._job
@@ -403,8 +412,12 @@ class _Loader(DataLoaderAdapter):  # type: ignore[misc]
                 current.batches += 1
                 yield batch
                 if job.is_between_steps(current):
-                    job.record(current)
-                    self._accelerator._commit_step(job)
+                    self._accelerator._commit_step(job, current)
+        except GeneratorExit:  # the loop was left, so the next one has the same number
+            self.base_dataloader.iteration = current.begun["iteration"]
+            raise
         finally:
+            current.end = {"generators": self.read_generators(),
+                           "iteration": self.base_dataloader.iteration}
             current.is_active = False
             current.has_trained |= current.begun_steps != job.steps
