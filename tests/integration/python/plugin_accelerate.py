@@ -46,8 +46,9 @@ def die(number):
 
 
 def loop(accelerator, epochs, model, optimizer, scheduler, before_step):
-    """Gradients of two batches make a step. Another loader gives noise to each batch, and a third
-    one is evaluated, and a checkpoint made, in the middle of the data."""
+    """Gradients of two batches make a step. A first loop is left after one step. In the second one,
+    another loader gives noise to each batch, and in the middle of the data a third one is evaluated
+    and a checkpoint made."""
     inputs = torch.arange(4 * 4 * BATCHES, dtype=torch.double).reshape(-1, 4) / 100
     loader = DataLoader(TensorDataset(inputs, inputs.sum(1, keepdim=True)), batch_size=2,
                         shuffle=True, num_workers=1)
@@ -55,15 +56,22 @@ def loop(accelerator, epochs, model, optimizer, scheduler, before_step):
                        shuffle=True)
     model, optimizer, scheduler, loader, noise, validation = accelerator.prepare(
         model, optimizer, scheduler, loader, noise, DataLoader(TensorDataset(inputs), batch_size=2))
+
+    def learn(inputs, results):
+        with accelerator.accumulate(model):
+            loss = torch.nn.functional.mse_loss(model(inputs), results)
+            before_step()
+            accelerator.backward(loss)
+            optimizer.step()
+            optimizer.zero_grad()
+
     for epoch in epochs:
+        for at, (inputs, results) in enumerate(loader):
+            learn(inputs, results)
+            if at:
+                break
         for (inputs, results), (shift,) in zip(loader, noise):
-            inputs = inputs + shift[:, None]
-            with accelerator.accumulate(model):
-                loss = torch.nn.functional.mse_loss(model(inputs), results)
-                before_step()
-                accelerator.backward(loss)
-                optimizer.step()
-                optimizer.zero_grad()
+            learn(inputs + shift[:, None], results)
             for (inputs,) in validation:
                 with torch.no_grad():
                     model(inputs)  # which draws random numbers
