@@ -97,6 +97,7 @@ class _Job:
         self.loaders: List[_Loader] = []
         self.passes: List[_Pass] = []     # of this epoch, but for those in a batch that is done
         self.moment = 0
+        self._leading: Optional[_Pass] = None  # the one that has committed
         self.samplers: List[Any] = []     # that Accelerate has given a generator
         self.random: Dict[str, Any] = {}  # as of the commit from which this attempt began
         self.is_resuming = False          # nothing was committed in this attempt
@@ -124,11 +125,25 @@ class _Job:
         return self.passes[-1]
 
     def is_between_steps(self, current: _Pass) -> bool:
-        """Called when the body of a batch of this pass is done. Whether there is something to
-        commit: steps in the body of an outer loop are not done before that asks for a batch."""
+        """Called when this pass is asked for its next batch. Whether the body of the loop is done
+        and has something to commit: steps in the body of an outer loop are not done before that
+        asks for a batch, and a batch may be asked for in the body of another loop."""
         self.passes = [each for each in self.passes
                        if each.is_active or each.began < current.delivered]
-        return self.committed_steps != self.steps and self.committed_steps >= current.begun_steps
+        if self._is_in_body(current):
+            return False
+        is_due = self.committed_steps != self.steps and self.committed_steps >= current.begun_steps
+        if is_due:
+            self._leading = current
+        return is_due
+
+    def _is_in_body(self, current: _Pass) -> bool:
+        """Whether another loop has begun since this pass has given a batch, or leads: where several
+        loaders are read in turn, the one that was the first to be asked after a step does."""
+        lead = self._leading
+        return any(each.is_active and current.delivered <= each.began for each in self.passes) or (
+            lead is not None and lead is not current and lead.is_active
+            and current.began < lead.delivered)
 
     def record(self, current: Optional[_Pass]) -> None:
         """Where all loaders are, before a commit."""
@@ -150,6 +165,7 @@ class _Job:
         """Undoes what Accelerate has done to this process, some of which holds the group."""
         self.loaders.clear()
         self.passes.clear()
+        self._leading = None
         while self.samplers:
             self.samplers.pop().generator = None
         _framework.reset_accelerate(self.modules)
