@@ -20,7 +20,7 @@ import torch  # noqa: E402
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 from checkpoint_requests import ask  # noqa: E402
 from elasticrun import survive  # noqa: E402
-from elasticrun.accelerate import Accelerator, run  # noqa: E402
+from elasticrun.accelerate import Accelerator, _Job, _Place, run  # noqa: E402
 
 FOLDER = pathlib.Path(sys.argv[1])
 KILLS = [tuple(map(int, each.split(":"))) for each in sys.argv[2:]]
@@ -113,12 +113,41 @@ def count_ranks():
     return float(Accelerator(cpu=True).reduce(torch.ones(())))
 
 
+def check_that_a_commit_is_between_bodies():
+    """A loader that is read between two steps of a body commits nothing, nor does an outer loop of
+    which a batch is under way."""
+    job = object.__new__(_Job)
+    vars(job).update(passes=[], loaders=[], place=_Place(), moment=0, steps=0, committed_steps=0,
+                     is_resuming=False, _leading=None)
+
+    def read(loop, steps):
+        is_due = loop.is_active and job.is_between_steps(loop)
+        if is_due:
+            job.committed_steps = job.steps
+        job.moment += 1
+        loop.is_active, loop.delivered = True, job.moment
+        job.steps += steps
+        return is_due
+
+    companion, main = job.begin_pass(1), job.begin_pass(0)
+    assert [read(main, 1), read(companion, 1)] == [False, False]
+    assert [read(main, 1), read(companion, 1)] == [True, False]
+    assert [read(main, 0), read(companion, 0)] == [True, False]
+    inner = job.begin_pass(2)
+    assert [read(inner, 1), read(inner, 1), read(inner, 1)] == [False, True, True]
+    assert not read(companion, 0)
+    inner.is_active = False
+    assert read(main, 0)
+    assert inner not in job.passes
+
+
 def checkpoints(name):
     return sorted(int(each.parent.name.split("_")[1])
                   for each in (FOLDER / name / "checkpoints").glob("*/model.safetensors"))
 
 
 def main():
+    check_that_a_commit_is_between_bodies()
     ask(2)
     print(f"begins rank {survive.rank()} pid {os.getpid()}", flush=True)
     disturbed, undisturbed = train(*make())
