@@ -291,8 +291,8 @@ class _Batches(_TrainingEpochLoop):
 
     def on_run_start(self, data_fetcher: Any) -> None:
         super().on_run_start(data_fetcher)
-        if self._training.is_resumed and self.restarting:
-            self.restarting = False
+        if self._training.is_resumed and self._restarting:
+            _Loop.restarting.fset(self, False)  # type: ignore
             self.reset_restart_stage()
             self.val_loop.reset_restart_stage()
 
