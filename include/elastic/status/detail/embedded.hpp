@@ -207,6 +207,7 @@ inline constexpr char page_html[] = R"embedded(<!doctype html>
   <p class="hint">Means over time; lines mark what disturbed the job. Point at a curve for its
     values.</p>
   <div id="curves"></div>
+  <div hidden><svg id="shapes"></svg></div>
 </section>
 <section>
   <h2>Workers</h2>
@@ -646,7 +647,7 @@ $("grid").addEventListener("keydown", event => {
 // ---- curves -------------------------------------------------------------------------------------
 
 const shape = (tag, attributes, kind) => {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  const made = document.createElementNS($("shapes").namespaceURI, tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   if (kind) made.setAttribute("class", kind);
   return made;

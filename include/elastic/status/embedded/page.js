@@ -415,7 +415,7 @@ $("grid").addEventListener("keydown", event => {
 // ---- curves -------------------------------------------------------------------------------------
 
 const shape = (tag, attributes, kind) => {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  const made = document.createElementNS($("shapes").namespaceURI, tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   if (kind) made.setAttribute("class", kind);
   return made;
