@@ -1312,6 +1312,9 @@ struct process_spec {
   /// A descriptor that becomes `passed_number` of the process, borrowed in the same way; -1: none.
   int passed_fd = -1;
   static constexpr int passed_number = 5;
+  /// The place in which a launcher that has several starts it, such as a task of a scheduler. Other
+  /// launchers do not look at it.
+  int slot = 0;
   /// The processors on which it may run; empty keeps the caller's.
   processor_set processors = {};
   /// Signals that it ignores until it handles them itself; all others have their default handling.
@@ -1911,6 +1914,1172 @@ enum class guard_policy {
 
 }  // namespace elastic
 
+// ---- elastic/base/detail/unique_fd.hpp ----
+
+#include <unistd.h>
+
+namespace elastic::detail {
+
+/// Owns a file descriptor.
+class unique_fd {
+ public:
+  unique_fd() = default;
+  explicit unique_fd(int fd) : fd_(fd) {}
+  unique_fd(unique_fd&& other) noexcept : fd_(other.release()) {}
+  unique_fd& operator=(unique_fd&& other) noexcept;
+  ~unique_fd() { reset(); }
+
+  int get() const noexcept { return fd_; }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+  int release() noexcept { return std::exchange(fd_, -1); }
+  void reset() noexcept;
+
+ private:
+  int fd_ = -1;
+};
+
+inline unique_fd& unique_fd::operator=(unique_fd&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+inline void unique_fd::reset() noexcept {
+  if (fd_ >= 0) ::close(release());
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/limits.hpp ----
+
+#include <limits>
+
+/// Every limit of this library, by name. Input from outside is checked against these.
+namespace elastic::limits {
+
+/// A store key; PyTorch's libuv server allows 8 KiB.
+inline constexpr std::size_t store_key_bytes = 8 * 1024;
+/// A store value; PyTorch's libuv server allows 8 MiB.
+inline constexpr std::size_t store_value_bytes = 8 * 1024 * 1024;
+/// Keys in one request; PyTorch's libuv server allows as many.
+inline constexpr std::size_t store_keys_per_request = 131'072;
+/// One request to a store server, all of its keys and values together.
+inline constexpr std::size_t store_request_bytes = 64 * 1024 * 1024;
+/// Replies that wait for a client that does not read; above this its connection is closed.
+inline constexpr std::size_t store_reply_bytes = 64 * 1024 * 1024;
+/// Replies above which a server executes no further request of that client until they are sent.
+inline constexpr std::size_t store_reply_pause_bytes = 64 * 1024;
+/// Everything that a store holds, keys and values together.
+inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 1024;
+/// The memory that a store server holds for one client: replies that it has not read, incomplete
+/// requests, its waits and watches. Above this its connection is closed.
+inline constexpr std::size_t store_client_bytes = 160 * 1024 * 1024;
+/// The same for all clients of a server; above this, those that use most are disconnected.
+inline constexpr std::size_t store_clients_bytes = 1024 * 1024 * 1024;
+/// The memory of a wait or a watch, besides the name of each key.
+inline constexpr std::size_t store_wait_bytes = 160;
+/// A TCP connection that was idle for this long is probed, again after each interval, and closed
+/// after this many unanswered probes: within 60 s.
+inline constexpr std::chrono::seconds tcp_keep_alive_idle{30};
+inline constexpr std::chrono::seconds tcp_keep_alive_interval{10};
+inline constexpr int tcp_keep_alive_probes = 3;
+/// The same for a client's bytes that are not acknowledged.
+inline constexpr std::chrono::seconds tcp_unacknowledged{60};
+/// A store's client opens a new connection instead of one that was idle for longer: a firewall in
+/// between may have dropped it silently.
+inline constexpr std::chrono::seconds store_idle_connection{10};
+/// How long a stopping server waits until its clients have read their replies.
+inline constexpr std::chrono::milliseconds store_farewell{100};
+/// Keys and queued items that a store holds.
+inline constexpr std::size_t store_entries = 16 * 1024 * 1024;
+/// Keys that one client of a store server watches.
+inline constexpr std::size_t store_watches_per_client = 1024;
+/// The most file descriptors that a store server leaves for other uses, beside those that agents
+/// need for their workers.
+inline constexpr std::size_t store_spared_descriptors = 256;
+/// File descriptors that an agent needs for a worker: its process, pipes, files and standby, and
+/// its connections to the control channel.
+inline constexpr std::size_t worker_descriptors = 24;
+/// How long the start of workers waits for descriptors that servers release.
+inline constexpr std::chrono::milliseconds descriptor_patience{2000};
+/// The most open files to which a program raises its limit, since each connection takes memory,
+/// too.
+inline constexpr std::size_t open_files = 65'536;
+/// The state of a rendezvous as agents of PyTorch write it: some 13,000 nodes.
+inline constexpr std::size_t rendezvous_state_bytes = 1024 * 1024;
+/// The lines before the body of an HTTP response, and those between its chunks.
+inline constexpr std::size_t http_head_bytes = 64 * 1024;
+/// The unread part of an HTTP response's body: a value of a store, as encoded by etcd in base64.
+inline constexpr std::size_t http_body_bytes = 16 * 1024 * 1024;
+/// What an inspection reads from a worker: the text of its stacks, its flight recorder, and the
+/// number of its threads and descriptors.
+inline constexpr std::size_t stack_text_bytes = 256 * 1024;
+inline constexpr std::size_t recorder_bytes = 8 * 1024 * 1024;
+inline constexpr std::size_t inspected_threads = 256;
+inline constexpr std::size_t inspected_descriptors = 65'536;
+/// How many operations a worker's flight recorder keeps.
+inline constexpr int recorded_operations = 2000;
+/// A node's answer to an inspection, and how long the others wait for it.
+inline constexpr std::size_t inspection_answer_bytes = 1024 * 1024;
+inline constexpr std::chrono::milliseconds inspection_answer{2500};
+/// How long the inspection of a node's workers may take.
+inline constexpr std::chrono::milliseconds inspection_time{2000};
+/// The name of the role of an agent's workers.
+inline constexpr std::size_t worker_role_bytes = 1024;
+/// What a node sends the others about its workers.
+inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
+/// One message of the rendezvous.
+inline constexpr std::size_t rendezvous_message_bytes = 64 * 1024;
+/// A job's secret: too short ones could be guessed.
+inline constexpr std::size_t job_secret_least_bytes = 16;
+inline constexpr std::size_t job_secret_bytes = 4096;
+/// Clients of a store server that have sent a part of their first message, or have not yet shown
+/// that they hold the job's secret: the time that each has, their number, and the memory that all
+/// of them may take together. Above a bound the server disconnects the oldest of them.
+inline constexpr std::chrono::seconds store_newcomer_time{10};
+inline constexpr std::size_t store_newcomers = 1024;
+inline constexpr std::size_t store_newcomers_bytes = 16 * 1024 * 1024;
+/// The first message of an agent, and the first TLS record of a client.
+inline constexpr std::size_t first_message_bytes = 8 * 1024;
+/// The server disconnects a newcomer that takes more memory before older ones. A TLS handshake
+/// takes less; a store's client may begin with a large value.
+inline constexpr std::size_t store_newcomer_share = 64 * 1024;
+/// Rejected addresses that a server remembers, so that it logs each only once.
+inline constexpr std::size_t store_refused_addresses = 1024;
+/// The addresses that a node sends to the others, and their text.
+inline constexpr std::size_t node_addresses = 64;
+inline constexpr std::size_t node_addresses_bytes = 4096;
+/// The largest number of a round, or term of a server, that a node can report: a new server
+/// continues from there, and its numbers must fit into messages, too.
+inline constexpr std::int64_t rendezvous_told_number = std::int64_t{1} << 61;
+/// The largest number of failures of a job that is counted.
+inline constexpr int job_restarts = std::numeric_limits<int>::max() - 1;
+/// Roles of one job, and the name of one.
+inline constexpr std::size_t roles = 64;
+inline constexpr std::size_t role_name_bytes = 64;
+/// Named ports of one worker, and the name of one.
+inline constexpr std::size_t worker_ports = 16;
+inline constexpr std::size_t port_name_bytes = 32;
+/// The file that shows the workers of a job where the workers of all of its roles are, and the part
+/// of it that a node sends the other nodes of a role.
+inline constexpr std::size_t roles_file_bytes = 64 * 1024 * 1024;
+inline constexpr std::size_t role_places_bytes = 4 * 1024 * 1024;
+/// What a node tells the others of a round for the wire-ups of their workers.
+inline constexpr std::size_t wire_places_bytes = 256 * 1024;
+/// PMI-1: one line of a worker, a key, a value, the lines of a request to start processes; what the
+/// workers of a node put between two barriers, and everything that a round's workers have put.
+inline constexpr std::size_t pmi_line_bytes = 4096;
+inline constexpr std::size_t pmi_key_bytes = 64;
+inline constexpr std::size_t pmi_value_bytes = 1024;
+inline constexpr int pmi_spawn_lines = 4096;
+inline constexpr std::size_t pmi_puts_bytes = 7 * 1024 * 1024;
+inline constexpr std::size_t pmi_space_bytes = 1024 * 1024 * 1024;
+/// Jobs that meet at one server.
+inline constexpr std::size_t rendezvous_jobs = 1024;
+/// The run id of a job, by which its nodes find each other.
+inline constexpr std::size_t run_id_bytes = 1024;
+/// A numeric address, with the name of a network interface if it needs one.
+inline constexpr std::size_t numeric_address_bytes = 64;
+/// The text about a failure of workers that the other nodes of the job receive.
+inline constexpr std::size_t failure_text_bytes = 1024;
+/// Any other text for users in an answer of the rendezvous. Longer ones are truncated.
+inline constexpr std::size_t rendezvous_sentence_bytes = 4096;
+/// Addresses of the nodes of a round in one message.
+inline constexpr std::size_t peer_addresses_bytes = 24 * 1024;
+/// The network of a host, as candidates compare it.
+inline constexpr std::size_t network_identity_bytes = 255;
+/// A job's server keeps connections to twice `max_nodes` nodes, and to this many more. Those
+/// beyond `max_nodes` stand by.
+inline constexpr std::size_t rendezvous_spare_nodes = 256;
+/// A job's server remembers `max_nodes` nodes without a connection, and this many more, until they
+/// are lost. If there are more, it first forgets those that had no place in a round, and then
+/// those that have been gone for longest.
+inline constexpr std::size_t rendezvous_gone_nodes = 64;
+/// Nodes at a server of all jobs other than that of its own agent.
+inline constexpr std::size_t rendezvous_other_nodes = 1024;
+/// Answers that a server queues for one connection until a majority has the state that they depend
+/// on. Above this it closes the connection; the node connects and asks again. The largest answer
+/// has the addresses of all nodes, for the node of rank 0.
+inline constexpr std::size_t rendezvous_held_bytes = 8 * 1024 * 1024;
+/// The endpoints of one rendezvous at which an agent may lead it, and the nodes of a job that has
+/// several endpoints: each of those servers stores the state in one message.
+inline constexpr int rendezvous_candidates = 9;
+inline constexpr int rendezvous_register_nodes = 16'384;
+/// One message between the servers of several endpoints, and a registry's record of the leader.
+inline constexpr std::size_t rendezvous_register_bytes = 320 * 1024;
+/// The password that nodes show to a leader that a registry names.
+inline constexpr std::size_t registry_password_bytes = 64;
+/// How long a node tries to reconnect to a rendezvous server.
+inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
+/// How long the last message of a node that leaves the rendezvous may take.
+inline constexpr std::chrono::milliseconds rendezvous_leave_timeout{500};
+/// How long a node whose workers failed waits for the workers of torchrun's nodes to fail, too.
+inline constexpr std::chrono::milliseconds mixed_failure_patience{10'000};
+/// The slots of one process_set.
+inline constexpr std::size_t process_slots = 65'536;
+/// Workers of one agent.
+inline constexpr int local_world_size = 4096;
+/// The name of a host.
+inline constexpr std::size_t host_name_bytes = 255;
+/// Nodes of one job, and how many allowed numbers of nodes a job may list.
+inline constexpr int nodes = 100'000;
+inline constexpr std::size_t node_counts = 64;
+/// An error file written by a worker; larger ones are cut and count as not parsable.
+inline constexpr std::size_t error_file_bytes = 4 * 1024 * 1024;
+/// The arguments of a function that workers run, as JSON; pass larger values in a file or the
+/// store.
+inline constexpr std::size_t function_arguments_bytes = 1024 * 1024;
+/// What one worker's function returns, as JSON.
+inline constexpr std::size_t return_value_bytes = 1024 * 1024;
+/// The return values of all workers of a node; with many workers each gets a share of it.
+inline constexpr std::size_t return_values_bytes = 16 * 1024 * 1024;
+/// The lines of a failed worker's stderr that a report shows if there is no error file.
+inline constexpr std::size_t report_stderr_lines = 20;
+/// Of those lines, the bytes kept: a longer end of stderr loses its beginning.
+inline constexpr std::size_t report_stderr_bytes = 64 * 1024;
+/// The buffer of one stream while its output is copied, and the size that its pipe is given.
+inline constexpr std::size_t copy_buffer_bytes = 256 * 1024;
+/// A line of output that is buffered until it is complete; a longer one is passed on in pieces.
+inline constexpr std::size_t copy_line_bytes = 64 * 1024;
+/// Files kept of a rotated log.
+inline constexpr int log_files = 1000;
+/// The least time to wait for a blocked console after the grace period of a stop.
+inline constexpr std::chrono::milliseconds console_after_stop{1000};
+/// How long to wait for a log file that hangs when nothing else waits for the output.
+inline constexpr std::chrono::milliseconds file_after_stop{1000};
+/// How long the agent waits at its end for a log directory that may hang: for a failed worker's
+/// files, and for the report.
+inline constexpr std::chrono::milliseconds log_directory_patience{3000};
+/// A journal: the records that an agent keeps in memory, one line, a text and the list of process
+/// ids in a line, the size of a file and the number of files, the lines that wait for a file that
+/// hangs, and how much of the journal is read.
+inline constexpr std::size_t journal_records = 256;
+inline constexpr std::size_t journal_line_bytes = 128 * 1024;
+inline constexpr std::size_t journal_text_bytes = 2048;
+inline constexpr std::size_t journal_pids = 4096;
+inline constexpr std::uint64_t journal_file_bytes = 16 * 1024 * 1024;
+inline constexpr int journal_files = 4;
+inline constexpr std::size_t journal_pending_lines = 1000;
+inline constexpr std::uint64_t journal_read_bytes = 256 * 1024 * 1024;
+/// How long to wait for the last lines of a journal that hangs.
+inline constexpr std::chrono::milliseconds journal_patience{1000};
+/// How long a guard has to report whether its worker runs, when the start is cancelled.
+inline constexpr std::chrono::milliseconds guard_after_cancel{2000};
+/// How long a guard may be silent that has to report an end, before it counts as stopped; and how
+/// often that time passes for one that only waits for a processor.
+inline constexpr std::chrono::milliseconds guard_silence{2000};
+inline constexpr int guard_silences = 10;
+/// How long the kernel has to end a killed process before each check of what delays it; a process
+/// that is unchanged after that, in uninterruptible sleep, is abandoned.
+inline constexpr std::chrono::seconds killed_patience{20};
+/// The longest time for which what a worker left behind may linger; how many of these processes are
+/// named if they are killed, and what is shown of a command line.
+inline constexpr std::chrono::hours linger{1};
+inline constexpr std::size_t named_leftovers = 8;
+inline constexpr std::size_t shown_command_bytes = 96;
+/// How long output is still read after a worker has ended, for a descendant that holds its pipe.
+inline constexpr std::chrono::milliseconds drain_after_exit{500};
+/// The longest timeout of a node check and of the hook for hung workers.
+inline constexpr std::chrono::seconds shell_command_timeout{3600};
+/// The kept end of the output of a node check.
+inline constexpr std::size_t node_check_bytes = 400;
+/// The text that is read from a drain file, and how long to wait for it if the file is empty.
+inline constexpr std::size_t drain_text_bytes = 400;
+inline constexpr std::chrono::milliseconds drain_text_patience{1000};
+/// One message between an agent and a standby.
+inline constexpr std::size_t standby_message_bytes = 64 * 1024;
+/// The modules that a standby imports, and the name of one.
+inline constexpr std::size_t standby_modules = 256;
+inline constexpr std::size_t standby_module_bytes = 256;
+/// How long a waiting standby may take to become a worker before the worker starts without it. On a
+/// busy host, two seconds are less than what the imports of a cold start take.
+inline constexpr std::chrono::milliseconds standby_reply{2000};
+/// How long an interpreter may take to show that its standby would wait, and how long a standby may
+/// take to import.
+inline constexpr std::chrono::seconds standby_probe{60};
+inline constexpr std::chrono::seconds standby_import{900};
+/// Standbys that may end in a row before they are ready.
+inline constexpr int standby_deaths = 3;
+/// Standbys of a job that may end while they wait.
+inline constexpr int standby_losses = 10;
+/// How long to wait for a killed standby.
+inline constexpr std::chrono::seconds standby_end{5};
+/// One line of the control channel, its end included.
+inline constexpr std::size_t control_line_bytes = 4096;
+/// A name on the control channel (a section, a timer, a metric), and any other text there.
+inline constexpr std::size_t control_name_bytes = 128;
+inline constexpr std::size_t control_text_bytes = 1024;
+/// The metrics of one progress message.
+inline constexpr std::size_t control_metrics = 32;
+/// The variables of one rejoin message, and the bytes of a value.
+inline constexpr std::size_t control_variables = 64;
+inline constexpr std::size_t control_value_bytes = 1024;
+/// Open sections and armed timers of one worker.
+inline constexpr std::size_t worker_sections = 64;
+inline constexpr std::size_t worker_timers = 1024;
+/// The vault: the header of a slot, the manifest in it, one message of a worker, the workers'
+/// connections for each worker, how often a generation is restored without a later one, how much
+/// of a slot is allocated before the agent does something else, and what a node tells the others.
+inline constexpr std::size_t vault_header_bytes = 4096;
+inline constexpr std::uint64_t vault_manifest_bytes = 64 * 1024 * 1024;
+inline constexpr std::size_t vault_message_bytes = 4096;
+inline constexpr std::size_t vault_connections = 4;
+inline constexpr int vault_restores = 3;
+inline constexpr std::uint64_t vault_piece_bytes = 64 * 1024 * 1024;
+inline constexpr std::size_t vault_report_entries = 16 * 1024;
+inline constexpr std::size_t vault_report_bytes = 1024 * 1024;
+/// The shortest time between two records of generations in the journal.
+inline constexpr std::chrono::seconds vault_record_interval{10};
+/// Connections of all workers of an agent to its control channel, for each worker.
+inline constexpr std::size_t control_connections = 8;
+/// Lines of one connection that are read within a second; the rest waits in the socket.
+inline constexpr int control_lines_per_second = 10'000;
+/// Errors of workers on their channels that are logged in one attempt.
+inline constexpr int control_complaints = 20;
+/// Names of sections for which durations are learned.
+inline constexpr std::size_t learned_names = 256;
+/// The shortest interval at which workers are sampled; how many files of /proc are read for a
+/// sample; and how many suspicions may be reported in one attempt.
+inline constexpr std::chrono::milliseconds least_watch_interval{10};
+inline constexpr std::size_t watched_files = 20'000;
+inline constexpr int worker_suspicions = 64;
+/// What is read of a file of /proc: of a small one, of one that lists cgroups or counters, of the
+/// table of sockets, and of the memory map of a process.
+inline constexpr std::size_t proc_file_bytes = 4096;
+inline constexpr std::size_t cgroup_file_bytes = 64 * 1024;
+inline constexpr std::size_t socket_table_bytes = 16 * 1024 * 1024;
+inline constexpr std::size_t memory_map_bytes = 4 * 1024 * 1024;
+/// How late a watch may wake before it concludes that it was suspended itself.
+inline constexpr std::chrono::milliseconds watch_lateness{1000};
+/// The head of a request to the status server, its headers, and its body.
+inline constexpr std::size_t http_request_head_bytes = 8 * 1024;
+inline constexpr std::size_t http_request_headers = 64;
+inline constexpr std::size_t http_request_body_bytes = 8 * 1024;
+/// One answer of the status server.
+inline constexpr std::size_t status_answer_bytes = 4 * 1024 * 1024;
+/// The shown part of a line that a worker wrote.
+inline constexpr std::size_t shown_line_bytes = 2000;
+/// How long to wait for a worker's log file when a viewer requests its last lines.
+inline constexpr std::chrono::seconds shown_lines_patience{2};
+/// Connections to the status server, and how many of them may follow events, so that there is
+/// always room for a probe.
+inline constexpr std::size_t status_connections = 16;
+inline constexpr std::size_t status_followers = 12;
+/// How long a client of the status server may take for a request, or to read an answer.
+inline constexpr std::chrono::seconds status_request{5};
+/// How often clients that follow events get a sign that the server is alive.
+inline constexpr std::chrono::seconds status_heartbeat{15};
+/// How long a stopping server waits for clients to read the last events.
+inline constexpr std::chrono::milliseconds status_farewell{200};
+/// The shortest time between two keep-alives of a node: more would leave no time for anything else.
+inline constexpr std::chrono::milliseconds keep_alive_interval{10};
+/// Excluded nodes of a job, the length of a name and of the reason, and the longest exclusion: all
+/// of them must fit into one message together with everything else.
+inline constexpr std::size_t excluded_nodes = 16;
+inline constexpr std::size_t node_name_bytes = 64;
+inline constexpr std::size_t exclusion_reason_bytes = 128;
+inline constexpr std::chrono::hours exclusion_time{24 * 30};
+/// How long an agent whose job was closed by another node waits for its own stop request.
+inline constexpr std::chrono::milliseconds stop_request_patience{500};
+/// Why a job has ended, for all nodes.
+inline constexpr std::size_t ending_text_bytes = 1024;
+/// Why a job pauses, with the user and the node that paused it.
+inline constexpr std::size_t pause_text_bytes = 1024;
+/// Commands that the status server carries out at a time, the reason in one, and the time that one
+/// may allow.
+inline constexpr std::size_t status_commands = 4;
+inline constexpr std::size_t command_reason_bytes = 400;
+inline constexpr std::chrono::seconds command_time{3600};
+/// How long the status server pauses if the system has no resources for a connection.
+inline constexpr std::chrono::milliseconds status_pause{200};
+/// The token for clients of a status server that is open to other hosts.
+inline constexpr std::size_t status_token_least_bytes = 16;
+inline constexpr std::size_t status_token_bytes = 256;
+/// The shown part of a job: its last attempts, and the ways in which workers ended.
+inline constexpr std::size_t viewed_attempts = 64;
+inline constexpr std::size_t viewed_exits = 512;
+/// The points of a curve of the status page, and the marks of what disturbed the job.
+inline constexpr std::size_t curve_points = 256;
+inline constexpr std::size_t curve_marks = 64;
+/// One report of a node to the node that shows the job (it takes up to twice as much in a message
+/// of the rendezvous), how many reports it sends at a time, and how many events per second.
+inline constexpr std::size_t node_report_bytes = 30 * 1024;
+inline constexpr int node_reports_at_once = 3;
+inline constexpr int node_events_per_second = 8;
+/// The pause between two reports of a node, and between two rosters of the rendezvous' server.
+inline constexpr std::chrono::milliseconds node_report_pause{100};
+/// What is accepted from a node in a second: several times what it sends, since the network may
+/// delay messages and deliver them together.
+inline constexpr int heard_reports_per_second =
+    4 * node_reports_at_once * static_cast<int>(std::chrono::seconds(1) / node_report_pause);
+inline constexpr int heard_events_per_second = 4 * node_events_per_second;
+/// The output of workers that viewers of a job read: a line, whose rest is left out; the last lines
+/// with which one begins, and the text of the ranks.
+inline constexpr std::size_t read_line_bytes = 8 * 1024;
+inline constexpr int read_lines = 10'000;
+inline constexpr std::size_t read_ranks_bytes = 1024;
+/// How much of the end of a stream is searched for its last lines, and how far behind a reader may
+/// be that follows; the text that is read at a time.
+inline constexpr std::size_t read_backlog_bytes = 1024 * 1024;
+inline constexpr std::size_t read_piece_bytes = 64 * 1024;
+/// The readers of a status server, the texts that the other nodes get of them, and the output that
+/// waits for one of them.
+inline constexpr std::size_t output_readers = 8;
+inline constexpr std::size_t output_demand_bytes = 24 * 1024;
+inline constexpr std::size_t output_queue_bytes = 4 * 1024 * 1024;
+/// How often files of workers are looked at while somebody follows them, and how long a reader
+/// waits for the last lines of the other nodes.
+inline constexpr std::chrono::milliseconds output_look{50};
+inline constexpr std::chrono::milliseconds output_patience{2000};
+/// The shown part of other nodes of a job: the nodes, and the workers of all of them.
+inline constexpr std::size_t viewed_nodes = 2048;
+inline constexpr std::size_t viewed_workers = 4096;
+/// The nodes that are remembered as lost.
+inline constexpr std::size_t lost_nodes = 64;
+/// Faults that a plan of chaos names.
+inline constexpr std::size_t chaos_faults = 1000;
+/// How long the watch for hung workers pauses after an error.
+inline constexpr std::chrono::milliseconds watch_restart{1000};
+/// The evidence of one rank, as sent to the node that judges a stall, and the texts in it.
+inline constexpr std::size_t rank_digest_bytes = 1024;
+inline constexpr std::size_t wait_channel_bytes = 48;
+inline constexpr std::size_t failure_digest_bytes = 160;
+/// The ranks of one job.
+inline constexpr int job_ranks = 1'000'000;
+/// A set of ranks as text.
+inline constexpr std::size_t rank_set_bytes = 128;
+/// What is kept of Python stacks: threads, frames of a thread, the end of a file name, and a
+/// function name; and how much text of all stacks of a process is read.
+inline constexpr std::size_t stack_threads = 128;
+inline constexpr std::size_t stack_frames = 64;
+inline constexpr std::size_t stack_file_bytes = 200;
+inline constexpr std::size_t stack_function_bytes = 100;
+inline constexpr std::size_t traceback_bytes = 1024 * 1024;
+/// The dump of PyTorch's recorder: its size, its nesting depth, its entries, the process groups
+/// that are kept, and their texts.
+inline constexpr std::size_t recorder_dump_bytes = 32 * 1024 * 1024;
+inline constexpr std::size_t recorder_depth = 16;
+inline constexpr std::size_t recorder_entries = 100'000;
+inline constexpr std::size_t recorder_groups = 64;
+inline constexpr std::size_t group_name_bytes = 64;
+inline constexpr std::size_t collective_name_bytes = 48;
+inline constexpr std::size_t collective_sizes_bytes = 64;
+inline constexpr std::size_t collective_types_bytes = 32;
+/// A verdict on a stall: the ranks that it names, its sentence, and its evidence.
+inline constexpr std::size_t blamed_ranks = 64;
+inline constexpr std::size_t verdict_sentence_bytes = 1000;
+inline constexpr std::size_t verdict_evidence_lines = 16;
+inline constexpr std::size_t verdict_evidence_bytes = 400;
+
+}  // namespace elastic::limits
+
+// ---- elastic/process/detail/limit_reached.hpp ----
+
+namespace elastic::detail {
+
+/// Names the limit that made a system call fail, and its value: the end of an error's text.
+///
+/// @param number  the call's `errno`. EMFILE: the open files of this process. EAGAIN from a call
+///     that creates a process: the first full cgroup above this process, else one that has refused
+///     a process before, else the user's process limit.
+/// @param root  a prefix for /proc and /sys
+/// Result: begins with "; ". Empty for another error, or if no limit is known. Reads a few small
+/// files. Thread-safety: any thread.
+ELASTIC_DECL std::string limit_reached(int number, const std::string& root = "");
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/proc_file.hpp ----
+
+namespace elastic::detail {
+
+/// The first `most` bytes of a file, such as one in /proc, whose size nobody knows before it is
+/// read; empty if it is gone or this user may not read it.
+ELASTIC_DECL std::string read_proc_file(const std::string& path, std::size_t most);
+
+/// The number after `label` in the first line that begins with it: 12 for "oom_kill " in the lines
+/// "oom 3" and "oom_kill 12". Blanks between them are skipped. Empty if there is no such line, or
+/// no number.
+ELASTIC_DECL std::optional<std::uint64_t> number_after(std::string_view text,
+                                                       std::string_view label);
+
+/// The entries of a directory whose names are numbers, such as the processes in /proc; none if it
+/// cannot be read.
+ELASTIC_DECL std::vector<pid_t> numbered_entries(const std::string& path);
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/program_path.hpp ----
+
+namespace elastic::detail {
+
+/// The file that a relative `path` names for a process that starts in `directory`.
+ELASTIC_DECL std::string seen_from(const std::string& directory, const std::string& path);
+
+/// Refuses what the kernel would not take as it is: a text with a zero byte, where it would
+/// silently cut it off, and a signal that does not exist. Errors: `errc::invalid_argument`.
+ELASTIC_DECL void refuse_unusable(const process_spec& spec);
+
+/// The path to execute, found as `execvp` does it: a name without a slash is looked up in PATH.
+///
+/// The parent does this before the start, so that an error can say what was searched and the child
+/// need not allocate memory. Errors: `errc::program_not_found`, `errc::program_not_executable`.
+ELASTIC_DECL std::string find_program(const process_spec& spec);
+
+/// The same. If a file system on the way may hang, the lookup runs on a thread. It also touches the
+/// directory and the program itself, so that the kernel has them cached for the start.
+/// @param spec  must exist until the task has ended
+/// Errors: as `find_program`. Cancellation: all types, at once.
+ELASTIC_DECL task<std::string> find_program_on_thread(const process_spec& spec);
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/syscalls.hpp ----
+
+// The only seam between this module and the kernel: a table of functions, passed as a parameter.
+// Tests pass a table in which one function fails or is interrupted.
+
+#include <fcntl.h>
+#include <linux/prctl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+// A function that runs between clone and exec does so in the parent's memory, on a separate stack.
+// Sanitizer instrumentation in it would corrupt the bookkeeping of the parent's thread.
+#if defined(__clang__)
+#define ELASTIC_RUNS_IN_CHILD                                        \
+  __attribute__((noinline, disable_sanitizer_instrumentation,        \
+                 no_sanitize("thread", "address", "undefined")))
+#else
+#define ELASTIC_RUNS_IN_CHILD \
+  __attribute__((noinline, no_sanitize("thread", "address", "undefined")))
+#endif
+
+namespace elastic::detail {
+
+#if defined(__GLIBC__)
+// `clone` under a name that sanitizers do not wrap: their wrapper takes locks that a child in
+// shared memory would release a second time.
+extern "C" int elastic_clone(int (*entry)(void*), void* stack, int flags, void* argument,
+                             ...) noexcept __asm__("__clone");
+#else
+inline constexpr auto elastic_clone = ::clone;
+#endif
+
+// From Linux 6.9 on: the signal goes to the process group whose leader the pidfd is (or was).
+inline constexpr unsigned pidfd_signal_process_group = 1U << 2;
+
+/// All system calls of this module that concern processes. They return what the system calls
+/// return: -1 and `errno` on failure.
+struct syscalls {
+  // Called in the parent.
+  pid_t (*clone)(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd);
+  int (*waitid)(idtype_t type, id_t id, siginfo_t* info, int options);
+  int (*pidfd_open)(pid_t pid);
+  int (*pidfd_send_signal)(int pidfd, int number, unsigned flags);
+  int (*kill)(pid_t pid, int number);
+  int (*set_owner)(int fd, int owner);
+  int (*pipe)(int fds[2]);
+  int (*open)(const char* path, int flags, int mode);
+  // Called between clone and exec: these make only the system call itself.
+  int (*set_session)();
+  int (*die_with_parent)();
+  int (*change_directory)(const char* path);
+  int (*duplicate)(int source, int lowest);
+  int (*duplicate_to)(int source, int target);
+  int (*keep_at_exec)(int fd);
+  int (*close_range)(unsigned first, unsigned last);
+  int (*execute)(const char* path, char* const* arguments, char* const* environment);
+  int (*execute_open)(int program, char* const* arguments, char* const* environment);
+};
+
+namespace real {
+
+inline pid_t clone(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd) {
+  return elastic_clone(entry, stack_top, flags, argument, pidfd, nullptr, nullptr);
+}
+inline int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
+  return ::waitid(type, id, info, options);
+}
+inline int pidfd_open(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)); }
+inline int pidfd_send_signal(int pidfd, int number, unsigned flags) {
+  return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, flags));
+}
+inline int kill(pid_t pid, int number) { return ::kill(pid, number); }
+inline int set_owner(int fd, int owner) { return ::fcntl(fd, F_SETOWN, owner); }
+inline int pipe(int fds[2]) { return ::pipe2(fds, O_CLOEXEC); }
+inline int open(const char* path, int flags, int mode) { return ::open(path, flags, mode); }
+
+ELASTIC_RUNS_IN_CHILD inline int set_session() {
+  return static_cast<int>(::syscall(SYS_setsid));
+}
+ELASTIC_RUNS_IN_CHILD inline int die_with_parent() {
+  return static_cast<int>(::syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
+}
+ELASTIC_RUNS_IN_CHILD inline int change_directory(const char* path) {
+  return static_cast<int>(::syscall(SYS_chdir, path));
+}
+ELASTIC_RUNS_IN_CHILD inline int duplicate(int source, int lowest) {
+  return static_cast<int>(::syscall(SYS_fcntl, source, F_DUPFD_CLOEXEC, lowest));
+}
+ELASTIC_RUNS_IN_CHILD inline int duplicate_to(int source, int target) {
+  return static_cast<int>(::syscall(SYS_dup3, source, target, 0));
+}
+ELASTIC_RUNS_IN_CHILD inline int keep_at_exec(int fd) {
+  return static_cast<int>(::syscall(SYS_fcntl, fd, F_SETFD, 0));
+}
+ELASTIC_RUNS_IN_CHILD inline int execute_open(int program, char* const* arguments,
+                                              char* const* environment) {
+  return static_cast<int>(
+      ::syscall(SYS_execveat, program, "", arguments, environment, AT_EMPTY_PATH));
+}
+ELASTIC_RUNS_IN_CHILD inline int close_range(unsigned first, unsigned last) {
+#if defined(SYS_close_range)
+  return static_cast<int>(::syscall(SYS_close_range, first, last, 0U));
+#else
+  (void)first, (void)last;
+  errno = ENOSYS;
+  return -1;
+#endif
+}
+ELASTIC_RUNS_IN_CHILD inline int execute(const char* path, char* const* arguments,
+                                         char* const* environment) {
+  return static_cast<int>(::syscall(SYS_execve, path, arguments, environment));
+}
+
+}  // namespace real
+
+/// The kernel itself.
+inline constexpr syscalls real_syscalls{
+    .clone = real::clone,
+    .waitid = real::waitid,
+    .pidfd_open = real::pidfd_open,
+    .pidfd_send_signal = real::pidfd_send_signal,
+    .kill = real::kill,
+    .set_owner = real::set_owner,
+    .pipe = real::pipe,
+    .open = real::open,
+    .set_session = real::set_session,
+    .die_with_parent = real::die_with_parent,
+    .change_directory = real::change_directory,
+    .duplicate = real::duplicate,
+    .duplicate_to = real::duplicate_to,
+    .keep_at_exec = real::keep_at_exec,
+    .close_range = real::close_range,
+    .execute = real::execute,
+    .execute_open = real::execute_open,
+};
+
+/// Repeats a call for as long as a signal interrupts it.
+template <class Call>
+auto uninterrupted(Call call) {
+  for (;;) {
+    const auto result = call();
+    if (result != -1 || errno != EINTR) return result;
+  }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/spawn.hpp ----
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+namespace elastic::detail {
+
+/// The stack on which a child runs until its exec. Allocated once, above a guard page that stops
+/// any overflow.
+class child_stack {
+ public:
+  child_stack() = default;
+  child_stack(const child_stack&) = delete;
+  child_stack& operator=(const child_stack&) = delete;
+  ~child_stack() {
+    if (base_) ::munmap(base_, size);
+  }
+
+  /// Its upper end, since stacks grow downwards; null (and `errno`) if there is no memory.
+  void* top() {
+    if (!base_) {
+      void* made = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+      if (made == MAP_FAILED) return nullptr;
+      ::mprotect(made, guard, PROT_NONE);
+      base_ = made;
+    }
+    return static_cast<char*>(base_) + size;
+  }
+
+ private:
+  static constexpr std::size_t size = 128 * 1024;
+  // The largest page size of Linux on the processors in use.
+  static constexpr std::size_t guard = 64 * 1024;
+  void* base_ = nullptr;
+};
+
+enum class spawn_stage {
+  prepare,
+  clone,
+  session,
+  parent_death,
+  processors,
+  directory,
+  streams,
+  execute
+};
+
+struct spawn_result {
+  pid_t pid = -1;
+  int pidfd = -1;
+  /// 0 if the program runs; otherwise what failed is in `stage`.
+  int failure = 0;
+  spawn_stage stage = spawn_stage::prepare;
+};
+
+// What the child needs, prepared by the parent. The child writes `failure` and `stage`; both share
+// the memory, and the parent is suspended until the child has executed or ended.
+struct child_plan {
+  const syscalls* calls;
+  const char* path;
+  char* const* arguments;
+  char* const* environment;
+  const char* directory;
+  /// A bit for each processor; null: those of the parent.
+  const unsigned long* processors;
+  std::size_t processor_bytes;
+  std::uint64_t ignored_signals;
+  /// The soft and the hard limit, in the kernel's form; null: those of the parent.
+  const std::uint64_t* open_files;
+  int streams[3];
+  /// What becomes descriptors 3 to 5; -1: nothing.
+  int passed[3];
+  int program;
+  pid_t parent;
+  bool die_with_parent;
+  volatile int failure = 0;
+  volatile spawn_stage stage = spawn_stage::session;
+};
+
+// The kernel's own form of `struct sigaction`, which begins with the handler; all zeros is SIG_DFL
+// without flags. Larger than any of the forms in use.
+struct signal_action {
+  unsigned long words[8] = {};
+};
+
+// A bit for each of the kernel's signals.
+inline std::uint64_t signal_bits(const std::vector<int>& numbers) {
+  std::uint64_t bits = 0;
+  for (const int number : numbers) {
+    if (number >= 1 && number <= 64) bits |= std::uint64_t{1} << (number - 1);
+  }
+  return bits;
+}
+
+/// The size of the kernel's signal sets, in bytes.
+inline constexpr std::size_t kernel_signal_bytes = 8;
+
+[[noreturn]] ELASTIC_RUNS_IN_CHILD inline void leave_child() {
+  for (;;) ::syscall(SYS_exit_group, 127);
+}
+
+// The parent's handlers must not run in the child, which shares its memory. Signals that the parent
+// ignores (often SIGPIPE) must reach the program, except those that it is to ignore.
+ELASTIC_RUNS_IN_CHILD inline void reset_signal_handling(const child_plan& plan) {
+  static constexpr signal_action standard{};
+  static constexpr signal_action ignore{{1}};
+  for (int number = 1; number <= 64; ++number) {
+    const bool is_ignored = (plan.ignored_signals >> (number - 1) & 1) != 0;
+    ::syscall(SYS_rt_sigaction, number, is_ignored ? &ignore : &standard, nullptr,
+              kernel_signal_bytes);
+  }
+}
+
+ELASTIC_RUNS_IN_CHILD inline bool take_processors(const child_plan& plan) {
+  return !plan.processors ||
+         ::syscall(SYS_sched_setaffinity, 0, plan.processor_bytes, plan.processors) >= 0;
+}
+
+ELASTIC_RUNS_IN_CHILD inline bool arrange_streams(const child_plan& plan) {
+  const syscalls& calls = *plan.calls;
+  int from[3] = {plan.streams[0], plan.streams[1], plan.streams[2]};
+  // First moves away each source that a later stream still needs (if stdout and stderr are swapped,
+  // for example).
+  for (int target = 0; target < 3; ++target) {
+    if (from[target] < 0 || from[target] > 2 || from[target] == target) continue;
+    from[target] = calls.duplicate(from[target], 3);
+    if (from[target] < 0) return false;
+  }
+  for (int target = 0; target < 3; ++target) {
+    if (from[target] < 0 || from[target] == target) {
+      // A stream that the parent itself has closed stays closed.
+      if (calls.keep_at_exec(target) < 0 && errno != EBADF) return false;
+    } else if (calls.duplicate_to(from[target], target) < 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+inline constexpr int first_passed = 3;
+inline constexpr int passed_places = 3;
+
+// One more than the highest descriptor that stays.
+ELASTIC_RUNS_IN_CHILD inline int end_of_kept(const child_plan& plan) {
+  int end = first_passed;
+  for (int place = 0; place < passed_places; ++place) {
+    if (plan.passed[place] >= 0) end = first_passed + place + 1;
+  }
+  return end;
+}
+
+// Descriptors 3 to 5, after the streams, for which the sources may have had these numbers. The
+// last is a caller's, and may have any number itself.
+ELASTIC_RUNS_IN_CHILD inline bool pass_descriptors(const child_plan& plan) {
+  const syscalls& calls = *plan.calls;
+  int from[passed_places] = {plan.passed[0], plan.passed[1], plan.passed[2]};
+  int& last = from[passed_places - 1];
+  constexpr int first_free = first_passed + passed_places;
+  if (last >= 0 && last < first_free) last = calls.duplicate(last, first_free);
+  if (plan.passed[passed_places - 1] >= 0 && last < 0) return false;
+  for (int place = 0; place < passed_places; ++place) {
+    if (from[place] < 0) continue;
+    if (calls.duplicate_to(from[place], first_passed + place) < 0) return false;
+  }
+  return true;
+}
+
+// For kernels before 5.9 and for filters that reject close_range: closes what /proc lists, else
+// every number.
+ELASTIC_RUNS_IN_CHILD inline void close_one_by_one(int first, int kept) {
+  struct entry_head {
+    std::uint64_t inode;
+    std::int64_t offset;
+    unsigned short size;
+    unsigned char type;
+  };
+  constexpr std::size_t name_offset = 19;
+  const long folder =
+      ::syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (folder < 0) {
+    for (int fd = first; fd < 65'536; ++fd) {
+      if (fd != kept) ::syscall(SYS_close, fd);
+    }
+    return;
+  }
+  alignas(entry_head) char entries[2048];
+  for (bool closed_some = true; closed_some;) {
+    closed_some = false;
+    ::syscall(SYS_lseek, folder, 0, SEEK_SET);
+    for (;;) {
+      const long size = ::syscall(SYS_getdents64, folder, entries, sizeof entries);
+      if (size <= 0) break;
+      for (long offset = 0; offset < size;) {
+        const auto* head = reinterpret_cast<const entry_head*>(entries + offset);
+        long fd = 0;
+        for (const char* digit = entries + offset + name_offset; *digit >= '0' && *digit <= '9';
+             ++digit) {
+          fd = fd * 10 + (*digit - '0');
+        }
+        if (fd >= first && fd != folder && fd != kept) {
+          ::syscall(SYS_close, fd);
+          closed_some = true;
+        }
+        offset += head->size;
+      }
+    }
+  }
+  ::syscall(SYS_close, folder);
+}
+
+// Closes all but the streams, the passed descriptors and, until it is executed, the program.
+ELASTIC_RUNS_IN_CHILD inline void close_others(const child_plan& plan) {
+  const auto first = static_cast<unsigned>(end_of_kept(plan));
+  for (int fd = first_passed; fd < static_cast<int>(first); ++fd) {
+    if (plan.passed[fd - first_passed] < 0 && fd != plan.program) ::syscall(SYS_close, fd);
+  }
+  const auto program = static_cast<unsigned>(plan.program);
+  const syscalls& calls = *plan.calls;
+  int failed = 0;
+  if (plan.program < 0) {
+    failed = calls.close_range(first, ~0U);
+  } else {
+    failed = first < program ? calls.close_range(first, program - 1) : 0;
+    if (failed == 0) failed = calls.close_range(program + 1, ~0U);
+  }
+  if (failed < 0) close_one_by_one(static_cast<int>(first), plan.program);
+}
+
+// Every step up to exec; returns the one that failed, with its error in `errno`.
+ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) {
+  const syscalls& calls = *plan.calls;
+  reset_signal_handling(plan);
+  if (calls.set_session() < 0) return spawn_stage::session;
+  if (plan.die_with_parent) {
+    if (calls.die_with_parent() < 0) return spawn_stage::parent_death;
+    // The parent may have died before the kernel knew that this child should die with it.
+    if (::syscall(SYS_getppid) != plan.parent) leave_child();
+  }
+  if (!take_processors(plan)) return spawn_stage::processors;
+  if (plan.directory && calls.change_directory(plan.directory) < 0) return spawn_stage::directory;
+  if (!arrange_streams(plan)) return spawn_stage::streams;
+  if (!pass_descriptors(plan)) return spawn_stage::streams;
+  close_others(plan);
+  // The limit was raised before, so lowering it cannot fail.
+  if (plan.open_files) ::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, plan.open_files, nullptr);
+  static constexpr unsigned long no_signals[kernel_signal_bytes / sizeof(unsigned long)] = {};
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, no_signals, nullptr, kernel_signal_bytes);
+  if (plan.program >= 0) {
+    calls.execute_open(plan.program, plan.arguments, plan.environment);
+  } else {
+    calls.execute(plan.path, plan.arguments, plan.environment);
+  }
+  return spawn_stage::execute;
+}
+
+ELASTIC_RUNS_IN_CHILD inline int child_entry(void* argument) {
+  auto& plan = *static_cast<child_plan*>(argument);
+  const spawn_stage failed = become_program(plan);
+  plan.stage = failed;
+  plan.failure = errno;
+  leave_child();
+}
+
+// The strings as `execve` takes them: pointers, terminated by a null pointer.
+inline std::vector<char*> pointers_to(const std::string* first,
+                                      const std::vector<std::string>& rest) {
+  std::vector<char*> pointers;
+  pointers.reserve(rest.size() + 2);
+  if (first) pointers.push_back(const_cast<char*>(first->c_str()));
+  for (const std::string& text : rest) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// How long what a process leaves behind may linger, within its bounds.
+inline std::chrono::milliseconds linger_of(const process_spec& spec) {
+  const duration bounded = std::clamp<duration>(spec.linger, duration::zero(), limits::linger);
+  return std::chrono::ceil<std::chrono::milliseconds>(bounded);
+}
+
+/// Whether a standard stream was closed when this process began and its number now belongs to a
+/// private descriptor of this process.
+inline bool is_private(int fd) {
+  const int flags = ::fcntl(fd, F_GETFD);
+  return flags >= 0 && (flags & FD_CLOEXEC) != 0;
+}
+
+/// What to start: the program of a process_spec, or another one (a guard) on its behalf.
+struct spawn_request {
+  /// Its environment, directory and streams.
+  const process_spec& spec;
+  /// Executed if `program` is not set.
+  const std::string& path;
+  /// From the program's name on.
+  std::vector<char*> arguments;
+  bool die_with_parent = false;
+  /// Its soft limit of open files; empty: that of this process.
+  std::optional<std::uint64_t> open_files = {};
+  /// An open file to be executed; -1: none. It and what is passed have numbers over 5.
+  int program = -1;
+  /// What becomes descriptors 3 and 4, besides that of the spec; -1: nothing.
+  int passed[2] = {-1, -1};
+};
+
+/// Starts a program and returns once it has been executed, or reports what failed and leaves no
+/// process behind.
+///
+/// The child shares the parent's memory until then (no page table is copied), and the calling
+/// thread is suspended. All signals are blocked meanwhile, so that no handler runs in the child.
+inline spawn_result spawn(const spawn_request& request, child_stack& stack, const syscalls& calls) {
+  const process_spec& spec = request.spec;
+  spawn_result result;
+  void* const stack_top = stack.top();
+  if (!stack_top) {
+    result.failure = errno;
+    return result;
+  }
+  const std::vector<char*> environment = pointers_to(nullptr, spec.environment);
+  const std::vector<unsigned long> processors = spec.processors.mask();
+  rlimit own_files{};
+  ::getrlimit(RLIMIT_NOFILE, &own_files);
+  const std::uint64_t hard_limit = own_files.rlim_max;
+  const std::uint64_t open_files[] = {std::min(request.open_files.value_or(0), hard_limit),
+                                      hard_limit};
+  child_plan plan{.calls = &calls,
+                  .path = request.path.c_str(),
+                  .arguments = request.arguments.data(),
+                  .environment = environment.data(),
+                  .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
+                  .processors = processors.empty() ? nullptr : processors.data(),
+                  .processor_bytes = processors.size() * sizeof(unsigned long),
+                  .ignored_signals = signal_bits(spec.ignored_signals),
+                  .open_files = request.open_files ? open_files : nullptr,
+                  .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
+                  .passed = {request.passed[0], request.passed[1], spec.passed_fd},
+                  .program = request.program,
+                  .parent = ::getpid(),
+                  .die_with_parent = request.die_with_parent};
+
+  unique_fd nowhere;
+  for (int target = 0; target < 3; ++target) {
+    if (plan.streams[target] >= 0 || !is_private(target)) continue;
+    if (!nowhere) nowhere = unique_fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    plan.streams[target] = nowhere.get();
+  }
+
+  // Uses the system call: the library function omits the two signals that it reserves for threads.
+  constexpr std::size_t words = kernel_signal_bytes / sizeof(unsigned long);
+  std::array<unsigned long, words> every_signal;
+  std::array<unsigned long, words> before{};
+  every_signal.fill(~0UL);
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, every_signal.data(), before.data(),
+            kernel_signal_bytes);
+  result.pid = calls.clone(child_entry, stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
+                           &plan, &result.pidfd);
+  const int clone_error = errno;
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, before.data(), nullptr, kernel_signal_bytes);
+
+  if (result.pid < 0) {
+    result.failure = clone_error;
+    result.stage = spawn_stage::clone;
+    return result;
+  }
+  if (plan.failure == 0) return result;
+  // The child is past its last step, so this does not block. ECHILD: the host has reaped it
+  // already.
+  siginfo_t ignored{};
+  uninterrupted([&] {
+    return calls.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(result.pidfd), &ignored,
+                        WEXITED);
+  });
+  ::close(result.pidfd);
+  result.pid = result.pidfd = -1;
+  result.failure = plan.failure;
+  result.stage = plan.stage;
+  return result;
+}
+
+/// What follows "#!" in the first line of a script, up to the next blank; empty if it has none.
+inline std::string interpreter_of(const std::string& path) {
+  constexpr std::size_t most = 256;
+  const std::string line = read_proc_file(path, most);
+  if (!line.starts_with("#!")) return {};
+  const std::size_t first = line.find_first_not_of(" \t", 2);
+  if (first == line.npos) return {};
+  return line.substr(first, line.find_first_of(" \t\r\n", first) - first);
+}
+
+[[noreturn]] inline void throw_execute_error(const process_spec& spec, const std::string& path,
+                                             int number) {
+  const std::string seen = seen_from(spec.directory, path);
+  struct stat status{};
+  const bool exists = ::stat(seen.c_str(), &status) == 0;
+  switch (number) {
+    case ENOENT:
+    case ENOTDIR:
+    case ENAMETOOLONG:
+      if (!exists) {
+        throw error(errc::program_not_found,
+                    fmt::format("program '{}' cannot be executed: {}", path, errno_text(number)));
+      }
+      if (const std::string interpreter = interpreter_of(seen); !interpreter.empty()) {
+        throw error(errc::program_not_executable,
+                    fmt::format("program '{}' cannot be executed: its interpreter '{}' was not "
+                                "found",
+                                path, interpreter));
+      }
+      throw error(errc::program_not_executable,
+                  fmt::format("program '{}' cannot be executed: the loader that it names was not "
+                              "found",
+                              path));
+    case ENOEXEC:
+      throw error(errc::program_not_executable,
+                  fmt::format("program '{}' cannot be executed: it is neither a program of this "
+                              "machine nor a script that names its interpreter in a first line "
+                              "that begins with '#!'",
+                              path));
+    case EACCES:
+    case EPERM:
+    case ELOOP:
+    case ETXTBSY:
+    case EISDIR:
+    case EINVAL:
+    case ELIBBAD:
+      throw error(
+          errc::program_not_executable,
+          fmt::format("program '{}' cannot be executed: {}", path,
+                      exists && S_ISDIR(status.st_mode) ? errno_text(EISDIR) : errno_text(number)));
+    default:
+      throw error(errc::start_failed,
+                  fmt::format("program '{}' cannot be started: {}", path, errno_text(number)));
+  }
+}
+
+/// Throws the reason of a failed start; the message names the file.
+[[noreturn]] inline void throw_start_error(const process_spec& spec, const std::string& path,
+                                           const spawn_result& failed) {
+  const auto start_failed = [&](const char* step) {
+    return error(errc::start_failed,
+                 fmt::format("program '{}' cannot be started: {} ({}){}", path,
+                             errno_text(failed.failure), step, limit_reached(failed.failure)));
+  };
+  switch (failed.stage) {
+    case spawn_stage::execute: throw_execute_error(spec, path, failed.failure);
+    case spawn_stage::directory:
+      throw error(errc::file_access,
+                  fmt::format("working directory '{}' of program '{}' cannot be entered: {}",
+                              spec.directory, path, errno_text(failed.failure)));
+    case spawn_stage::prepare: throw start_failed("no memory for its start");
+    case spawn_stage::clone: throw start_failed("a new process");
+    case spawn_stage::session: throw start_failed("its session");
+    case spawn_stage::parent_death: throw start_failed("its tie to this process");
+    case spawn_stage::processors:
+      throw error(errc::start_failed,
+                  fmt::format("program '{}' cannot be started on the processors {}: {}", path,
+                              spec.processors.text(), errno_text(failed.failure)));
+    case spawn_stage::streams: break;
+  }
+  throw start_failed("its standard streams");
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/guard_spawner.hpp ----
+
+namespace elastic {
+
+/// Starts guards as children of other processes of this host, for a `guarded_launcher`, which holds
+/// their sockets and pidfds all the same: it watches and signals their workers as those of its own
+/// guards. Programs use the one of the module slots (`add_slots`).
+///
+/// Thread-safety: one strand at a time.
+class ELASTIC_EXPORT guard_spawner {
+ public:
+  virtual ~guard_spawner() = default;
+
+ private:
+  friend class guarded_launcher;
+
+  // Starts a guard as `detail::spawn` does, but gives it the pidfd of its parent instead of that in
+  // the request. What the request refers to exists until the task has ended.
+  //
+  // Result: as of `detail::spawn`, with the guard's pidfd. Empty: this process is to start it.
+  // Errors: `errc::start_failed` if the other process has ended; `errc::invalid_argument` if it
+  // cannot take the request. Cancellation: all types; a guard that was started ends when its socket
+  // is closed.
+  virtual task<std::optional<detail::spawn_result>> spawn(detail::spawn_request request) = 0;
+};
+
+}  // namespace elastic
+
 // ---- elastic/process/output_sink.hpp ----
 
 namespace elastic {
@@ -2062,6 +3231,9 @@ struct agent_services {
     /// The limit of open files for workers and hooks, if this process has raised its own limit
     /// (`raise_open_files`). Default: the same as this process.
     std::optional<std::uint64_t> open_files = {};
+    /// Starts guards as children of other processes, which `add_slots` sets. Guards are then
+    /// required. Default: this process starts all of them.
+    std::shared_ptr<guard_spawner> spawner = {};
   };
 
   /// A guest of an agent.
@@ -2590,408 +3762,6 @@ struct worker_request {
 
 }  // namespace elastic
 
-// ---- elastic/base/limits.hpp ----
-
-#include <limits>
-
-/// Every limit of this library, by name. Input from outside is checked against these.
-namespace elastic::limits {
-
-/// A store key; PyTorch's libuv server allows 8 KiB.
-inline constexpr std::size_t store_key_bytes = 8 * 1024;
-/// A store value; PyTorch's libuv server allows 8 MiB.
-inline constexpr std::size_t store_value_bytes = 8 * 1024 * 1024;
-/// Keys in one request; PyTorch's libuv server allows as many.
-inline constexpr std::size_t store_keys_per_request = 131'072;
-/// One request to a store server, all of its keys and values together.
-inline constexpr std::size_t store_request_bytes = 64 * 1024 * 1024;
-/// Replies that wait for a client that does not read; above this its connection is closed.
-inline constexpr std::size_t store_reply_bytes = 64 * 1024 * 1024;
-/// Replies above which a server executes no further request of that client until they are sent.
-inline constexpr std::size_t store_reply_pause_bytes = 64 * 1024;
-/// Everything that a store holds, keys and values together.
-inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 1024;
-/// The memory that a store server holds for one client: replies that it has not read, incomplete
-/// requests, its waits and watches. Above this its connection is closed.
-inline constexpr std::size_t store_client_bytes = 160 * 1024 * 1024;
-/// The same for all clients of a server; above this, those that use most are disconnected.
-inline constexpr std::size_t store_clients_bytes = 1024 * 1024 * 1024;
-/// The memory of a wait or a watch, besides the name of each key.
-inline constexpr std::size_t store_wait_bytes = 160;
-/// A TCP connection that was idle for this long is probed, again after each interval, and closed
-/// after this many unanswered probes: within 60 s.
-inline constexpr std::chrono::seconds tcp_keep_alive_idle{30};
-inline constexpr std::chrono::seconds tcp_keep_alive_interval{10};
-inline constexpr int tcp_keep_alive_probes = 3;
-/// The same for a client's bytes that are not acknowledged.
-inline constexpr std::chrono::seconds tcp_unacknowledged{60};
-/// A store's client opens a new connection instead of one that was idle for longer: a firewall in
-/// between may have dropped it silently.
-inline constexpr std::chrono::seconds store_idle_connection{10};
-/// How long a stopping server waits until its clients have read their replies.
-inline constexpr std::chrono::milliseconds store_farewell{100};
-/// Keys and queued items that a store holds.
-inline constexpr std::size_t store_entries = 16 * 1024 * 1024;
-/// Keys that one client of a store server watches.
-inline constexpr std::size_t store_watches_per_client = 1024;
-/// The most file descriptors that a store server leaves for other uses, beside those that agents
-/// need for their workers.
-inline constexpr std::size_t store_spared_descriptors = 256;
-/// File descriptors that an agent needs for a worker: its process, pipes, files and standby, and
-/// its connections to the control channel.
-inline constexpr std::size_t worker_descriptors = 24;
-/// How long the start of workers waits for descriptors that servers release.
-inline constexpr std::chrono::milliseconds descriptor_patience{2000};
-/// The most open files to which a program raises its limit, since each connection takes memory,
-/// too.
-inline constexpr std::size_t open_files = 65'536;
-/// The state of a rendezvous as agents of PyTorch write it: some 13,000 nodes.
-inline constexpr std::size_t rendezvous_state_bytes = 1024 * 1024;
-/// The lines before the body of an HTTP response, and those between its chunks.
-inline constexpr std::size_t http_head_bytes = 64 * 1024;
-/// The unread part of an HTTP response's body: a value of a store, as encoded by etcd in base64.
-inline constexpr std::size_t http_body_bytes = 16 * 1024 * 1024;
-/// What an inspection reads from a worker: the text of its stacks, its flight recorder, and the
-/// number of its threads and descriptors.
-inline constexpr std::size_t stack_text_bytes = 256 * 1024;
-inline constexpr std::size_t recorder_bytes = 8 * 1024 * 1024;
-inline constexpr std::size_t inspected_threads = 256;
-inline constexpr std::size_t inspected_descriptors = 65'536;
-/// How many operations a worker's flight recorder keeps.
-inline constexpr int recorded_operations = 2000;
-/// A node's answer to an inspection, and how long the others wait for it.
-inline constexpr std::size_t inspection_answer_bytes = 1024 * 1024;
-inline constexpr std::chrono::milliseconds inspection_answer{2500};
-/// How long the inspection of a node's workers may take.
-inline constexpr std::chrono::milliseconds inspection_time{2000};
-/// The name of the role of an agent's workers.
-inline constexpr std::size_t worker_role_bytes = 1024;
-/// What a node sends the others about its workers.
-inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
-/// One message of the rendezvous.
-inline constexpr std::size_t rendezvous_message_bytes = 64 * 1024;
-/// A job's secret: too short ones could be guessed.
-inline constexpr std::size_t job_secret_least_bytes = 16;
-inline constexpr std::size_t job_secret_bytes = 4096;
-/// Clients of a store server that have sent a part of their first message, or have not yet shown
-/// that they hold the job's secret: the time that each has, their number, and the memory that all
-/// of them may take together. Above a bound the server disconnects the oldest of them.
-inline constexpr std::chrono::seconds store_newcomer_time{10};
-inline constexpr std::size_t store_newcomers = 1024;
-inline constexpr std::size_t store_newcomers_bytes = 16 * 1024 * 1024;
-/// The first message of an agent, and the first TLS record of a client.
-inline constexpr std::size_t first_message_bytes = 8 * 1024;
-/// The server disconnects a newcomer that takes more memory before older ones. A TLS handshake
-/// takes less; a store's client may begin with a large value.
-inline constexpr std::size_t store_newcomer_share = 64 * 1024;
-/// Rejected addresses that a server remembers, so that it logs each only once.
-inline constexpr std::size_t store_refused_addresses = 1024;
-/// The addresses that a node sends to the others, and their text.
-inline constexpr std::size_t node_addresses = 64;
-inline constexpr std::size_t node_addresses_bytes = 4096;
-/// The largest number of a round, or term of a server, that a node can report: a new server
-/// continues from there, and its numbers must fit into messages, too.
-inline constexpr std::int64_t rendezvous_told_number = std::int64_t{1} << 61;
-/// The largest number of failures of a job that is counted.
-inline constexpr int job_restarts = std::numeric_limits<int>::max() - 1;
-/// Roles of one job, and the name of one.
-inline constexpr std::size_t roles = 64;
-inline constexpr std::size_t role_name_bytes = 64;
-/// Named ports of one worker, and the name of one.
-inline constexpr std::size_t worker_ports = 16;
-inline constexpr std::size_t port_name_bytes = 32;
-/// The file that shows the workers of a job where the workers of all of its roles are, and the part
-/// of it that a node sends the other nodes of a role.
-inline constexpr std::size_t roles_file_bytes = 64 * 1024 * 1024;
-inline constexpr std::size_t role_places_bytes = 4 * 1024 * 1024;
-/// What a node tells the others of a round for the wire-ups of their workers.
-inline constexpr std::size_t wire_places_bytes = 256 * 1024;
-/// PMI-1: one line of a worker, a key, a value, the lines of a request to start processes; what the
-/// workers of a node put between two barriers, and everything that a round's workers have put.
-inline constexpr std::size_t pmi_line_bytes = 4096;
-inline constexpr std::size_t pmi_key_bytes = 64;
-inline constexpr std::size_t pmi_value_bytes = 1024;
-inline constexpr int pmi_spawn_lines = 4096;
-inline constexpr std::size_t pmi_puts_bytes = 7 * 1024 * 1024;
-inline constexpr std::size_t pmi_space_bytes = 1024 * 1024 * 1024;
-/// Jobs that meet at one server.
-inline constexpr std::size_t rendezvous_jobs = 1024;
-/// The run id of a job, by which its nodes find each other.
-inline constexpr std::size_t run_id_bytes = 1024;
-/// A numeric address, with the name of a network interface if it needs one.
-inline constexpr std::size_t numeric_address_bytes = 64;
-/// The text about a failure of workers that the other nodes of the job receive.
-inline constexpr std::size_t failure_text_bytes = 1024;
-/// Any other text for users in an answer of the rendezvous. Longer ones are truncated.
-inline constexpr std::size_t rendezvous_sentence_bytes = 4096;
-/// Addresses of the nodes of a round in one message.
-inline constexpr std::size_t peer_addresses_bytes = 24 * 1024;
-/// The network of a host, as candidates compare it.
-inline constexpr std::size_t network_identity_bytes = 255;
-/// A job's server keeps connections to twice `max_nodes` nodes, and to this many more. Those
-/// beyond `max_nodes` stand by.
-inline constexpr std::size_t rendezvous_spare_nodes = 256;
-/// A job's server remembers `max_nodes` nodes without a connection, and this many more, until they
-/// are lost. If there are more, it first forgets those that had no place in a round, and then
-/// those that have been gone for longest.
-inline constexpr std::size_t rendezvous_gone_nodes = 64;
-/// Nodes at a server of all jobs other than that of its own agent.
-inline constexpr std::size_t rendezvous_other_nodes = 1024;
-/// Answers that a server queues for one connection until a majority has the state that they depend
-/// on. Above this it closes the connection; the node connects and asks again. The largest answer
-/// has the addresses of all nodes, for the node of rank 0.
-inline constexpr std::size_t rendezvous_held_bytes = 8 * 1024 * 1024;
-/// The endpoints of one rendezvous at which an agent may lead it, and the nodes of a job that has
-/// several endpoints: each of those servers stores the state in one message.
-inline constexpr int rendezvous_candidates = 9;
-inline constexpr int rendezvous_register_nodes = 16'384;
-/// One message between the servers of several endpoints, and a registry's record of the leader.
-inline constexpr std::size_t rendezvous_register_bytes = 320 * 1024;
-/// The password that nodes show to a leader that a registry names.
-inline constexpr std::size_t registry_password_bytes = 64;
-/// How long a node tries to reconnect to a rendezvous server.
-inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
-/// How long the last message of a node that leaves the rendezvous may take.
-inline constexpr std::chrono::milliseconds rendezvous_leave_timeout{500};
-/// How long a node whose workers failed waits for the workers of torchrun's nodes to fail, too.
-inline constexpr std::chrono::milliseconds mixed_failure_patience{10'000};
-/// The slots of one process_set.
-inline constexpr std::size_t process_slots = 65'536;
-/// Workers of one agent.
-inline constexpr int local_world_size = 4096;
-/// The name of a host.
-inline constexpr std::size_t host_name_bytes = 255;
-/// Nodes of one job, and how many allowed numbers of nodes a job may list.
-inline constexpr int nodes = 100'000;
-inline constexpr std::size_t node_counts = 64;
-/// An error file written by a worker; larger ones are cut and count as not parsable.
-inline constexpr std::size_t error_file_bytes = 4 * 1024 * 1024;
-/// The arguments of a function that workers run, as JSON; pass larger values in a file or the
-/// store.
-inline constexpr std::size_t function_arguments_bytes = 1024 * 1024;
-/// What one worker's function returns, as JSON.
-inline constexpr std::size_t return_value_bytes = 1024 * 1024;
-/// The return values of all workers of a node; with many workers each gets a share of it.
-inline constexpr std::size_t return_values_bytes = 16 * 1024 * 1024;
-/// The lines of a failed worker's stderr that a report shows if there is no error file.
-inline constexpr std::size_t report_stderr_lines = 20;
-/// Of those lines, the bytes kept: a longer end of stderr loses its beginning.
-inline constexpr std::size_t report_stderr_bytes = 64 * 1024;
-/// The buffer of one stream while its output is copied, and the size that its pipe is given.
-inline constexpr std::size_t copy_buffer_bytes = 256 * 1024;
-/// A line of output that is buffered until it is complete; a longer one is passed on in pieces.
-inline constexpr std::size_t copy_line_bytes = 64 * 1024;
-/// Files kept of a rotated log.
-inline constexpr int log_files = 1000;
-/// The least time to wait for a blocked console after the grace period of a stop.
-inline constexpr std::chrono::milliseconds console_after_stop{1000};
-/// How long to wait for a log file that hangs when nothing else waits for the output.
-inline constexpr std::chrono::milliseconds file_after_stop{1000};
-/// How long the agent waits at its end for a log directory that may hang: for a failed worker's
-/// files, and for the report.
-inline constexpr std::chrono::milliseconds log_directory_patience{3000};
-/// A journal: the records that an agent keeps in memory, one line, a text and the list of process
-/// ids in a line, the size of a file and the number of files, the lines that wait for a file that
-/// hangs, and how much of the journal is read.
-inline constexpr std::size_t journal_records = 256;
-inline constexpr std::size_t journal_line_bytes = 128 * 1024;
-inline constexpr std::size_t journal_text_bytes = 2048;
-inline constexpr std::size_t journal_pids = 4096;
-inline constexpr std::uint64_t journal_file_bytes = 16 * 1024 * 1024;
-inline constexpr int journal_files = 4;
-inline constexpr std::size_t journal_pending_lines = 1000;
-inline constexpr std::uint64_t journal_read_bytes = 256 * 1024 * 1024;
-/// How long to wait for the last lines of a journal that hangs.
-inline constexpr std::chrono::milliseconds journal_patience{1000};
-/// How long a guard has to report whether its worker runs, when the start is cancelled.
-inline constexpr std::chrono::milliseconds guard_after_cancel{2000};
-/// How long a guard may be silent that has to report an end, before it counts as stopped; and how
-/// often that time passes for one that only waits for a processor.
-inline constexpr std::chrono::milliseconds guard_silence{2000};
-inline constexpr int guard_silences = 10;
-/// How long the kernel has to end a killed process before each check of what delays it; a process
-/// that is unchanged after that, in uninterruptible sleep, is abandoned.
-inline constexpr std::chrono::seconds killed_patience{20};
-/// The longest time for which what a worker left behind may linger; how many of these processes are
-/// named if they are killed, and what is shown of a command line.
-inline constexpr std::chrono::hours linger{1};
-inline constexpr std::size_t named_leftovers = 8;
-inline constexpr std::size_t shown_command_bytes = 96;
-/// How long output is still read after a worker has ended, for a descendant that holds its pipe.
-inline constexpr std::chrono::milliseconds drain_after_exit{500};
-/// The longest timeout of a node check and of the hook for hung workers.
-inline constexpr std::chrono::seconds shell_command_timeout{3600};
-/// The kept end of the output of a node check.
-inline constexpr std::size_t node_check_bytes = 400;
-/// The text that is read from a drain file, and how long to wait for it if the file is empty.
-inline constexpr std::size_t drain_text_bytes = 400;
-inline constexpr std::chrono::milliseconds drain_text_patience{1000};
-/// One message between an agent and a standby.
-inline constexpr std::size_t standby_message_bytes = 64 * 1024;
-/// The modules that a standby imports, and the name of one.
-inline constexpr std::size_t standby_modules = 256;
-inline constexpr std::size_t standby_module_bytes = 256;
-/// How long a waiting standby may take to become a worker before the worker starts without it. On a
-/// busy host, two seconds are less than what the imports of a cold start take.
-inline constexpr std::chrono::milliseconds standby_reply{2000};
-/// How long an interpreter may take to show that its standby would wait, and how long a standby may
-/// take to import.
-inline constexpr std::chrono::seconds standby_probe{60};
-inline constexpr std::chrono::seconds standby_import{900};
-/// Standbys that may end in a row before they are ready.
-inline constexpr int standby_deaths = 3;
-/// Standbys of a job that may end while they wait.
-inline constexpr int standby_losses = 10;
-/// How long to wait for a killed standby.
-inline constexpr std::chrono::seconds standby_end{5};
-/// One line of the control channel, its end included.
-inline constexpr std::size_t control_line_bytes = 4096;
-/// A name on the control channel (a section, a timer, a metric), and any other text there.
-inline constexpr std::size_t control_name_bytes = 128;
-inline constexpr std::size_t control_text_bytes = 1024;
-/// The metrics of one progress message.
-inline constexpr std::size_t control_metrics = 32;
-/// The variables of one rejoin message, and the bytes of a value.
-inline constexpr std::size_t control_variables = 64;
-inline constexpr std::size_t control_value_bytes = 1024;
-/// Open sections and armed timers of one worker.
-inline constexpr std::size_t worker_sections = 64;
-inline constexpr std::size_t worker_timers = 1024;
-/// The vault: the header of a slot, the manifest in it, one message of a worker, the workers'
-/// connections for each worker, how often a generation is restored without a later one, how much
-/// of a slot is allocated before the agent does something else, and what a node tells the others.
-inline constexpr std::size_t vault_header_bytes = 4096;
-inline constexpr std::uint64_t vault_manifest_bytes = 64 * 1024 * 1024;
-inline constexpr std::size_t vault_message_bytes = 4096;
-inline constexpr std::size_t vault_connections = 4;
-inline constexpr int vault_restores = 3;
-inline constexpr std::uint64_t vault_piece_bytes = 64 * 1024 * 1024;
-inline constexpr std::size_t vault_report_entries = 16 * 1024;
-inline constexpr std::size_t vault_report_bytes = 1024 * 1024;
-/// The shortest time between two records of generations in the journal.
-inline constexpr std::chrono::seconds vault_record_interval{10};
-/// Connections of all workers of an agent to its control channel, for each worker.
-inline constexpr std::size_t control_connections = 8;
-/// Lines of one connection that are read within a second; the rest waits in the socket.
-inline constexpr int control_lines_per_second = 10'000;
-/// Errors of workers on their channels that are logged in one attempt.
-inline constexpr int control_complaints = 20;
-/// Names of sections for which durations are learned.
-inline constexpr std::size_t learned_names = 256;
-/// The shortest interval at which workers are sampled; how many files of /proc are read for a
-/// sample; and how many suspicions may be reported in one attempt.
-inline constexpr std::chrono::milliseconds least_watch_interval{10};
-inline constexpr std::size_t watched_files = 20'000;
-inline constexpr int worker_suspicions = 64;
-/// What is read of a file of /proc: of a small one, of one that lists cgroups or counters, of the
-/// table of sockets, and of the memory map of a process.
-inline constexpr std::size_t proc_file_bytes = 4096;
-inline constexpr std::size_t cgroup_file_bytes = 64 * 1024;
-inline constexpr std::size_t socket_table_bytes = 16 * 1024 * 1024;
-inline constexpr std::size_t memory_map_bytes = 4 * 1024 * 1024;
-/// How late a watch may wake before it concludes that it was suspended itself.
-inline constexpr std::chrono::milliseconds watch_lateness{1000};
-/// The head of a request to the status server, its headers, and its body.
-inline constexpr std::size_t http_request_head_bytes = 8 * 1024;
-inline constexpr std::size_t http_request_headers = 64;
-inline constexpr std::size_t http_request_body_bytes = 8 * 1024;
-/// One answer of the status server.
-inline constexpr std::size_t status_answer_bytes = 4 * 1024 * 1024;
-/// The shown part of a line that a worker wrote.
-inline constexpr std::size_t shown_line_bytes = 2000;
-/// How long to wait for a worker's log file when a viewer requests its last lines.
-inline constexpr std::chrono::seconds shown_lines_patience{2};
-/// Connections to the status server, and how many of them may follow events, so that there is
-/// always room for a probe.
-inline constexpr std::size_t status_connections = 16;
-inline constexpr std::size_t status_followers = 12;
-/// How long a client of the status server may take for a request, or to read an answer.
-inline constexpr std::chrono::seconds status_request{5};
-/// How often clients that follow events get a sign that the server is alive.
-inline constexpr std::chrono::seconds status_heartbeat{15};
-/// How long a stopping server waits for clients to read the last events.
-inline constexpr std::chrono::milliseconds status_farewell{200};
-/// The shortest time between two keep-alives of a node: more would leave no time for anything else.
-inline constexpr std::chrono::milliseconds keep_alive_interval{10};
-/// Excluded nodes of a job, the length of a name and of the reason, and the longest exclusion: all
-/// of them must fit into one message together with everything else.
-inline constexpr std::size_t excluded_nodes = 16;
-inline constexpr std::size_t node_name_bytes = 64;
-inline constexpr std::size_t exclusion_reason_bytes = 128;
-inline constexpr std::chrono::hours exclusion_time{24 * 30};
-/// How long an agent whose job was closed by another node waits for its own stop request.
-inline constexpr std::chrono::milliseconds stop_request_patience{500};
-/// Why a job has ended, for all nodes.
-inline constexpr std::size_t ending_text_bytes = 1024;
-/// Why a job pauses, with the user and the node that paused it.
-inline constexpr std::size_t pause_text_bytes = 1024;
-/// Commands that the status server carries out at a time, the reason in one, and the time that one
-/// may allow.
-inline constexpr std::size_t status_commands = 4;
-inline constexpr std::size_t command_reason_bytes = 400;
-inline constexpr std::chrono::seconds command_time{3600};
-/// How long the status server pauses if the system has no resources for a connection.
-inline constexpr std::chrono::milliseconds status_pause{200};
-/// The token for clients of a status server that is open to other hosts.
-inline constexpr std::size_t status_token_least_bytes = 16;
-inline constexpr std::size_t status_token_bytes = 256;
-/// The shown part of a job: its last attempts, and the ways in which workers ended.
-inline constexpr std::size_t viewed_attempts = 64;
-inline constexpr std::size_t viewed_exits = 512;
-/// One report of a node to the node that shows the job (it takes up to twice as much in a message
-/// of the rendezvous), how many reports it sends at a time, and how many events per second.
-inline constexpr std::size_t node_report_bytes = 30 * 1024;
-inline constexpr int node_reports_at_once = 3;
-inline constexpr int node_events_per_second = 8;
-/// The pause between two reports of a node, and between two rosters of the rendezvous' server.
-inline constexpr std::chrono::milliseconds node_report_pause{100};
-/// What is accepted from a node in a second: several times what it sends, since the network may
-/// delay messages and deliver them together.
-inline constexpr int heard_reports_per_second =
-    4 * node_reports_at_once * static_cast<int>(std::chrono::seconds(1) / node_report_pause);
-inline constexpr int heard_events_per_second = 4 * node_events_per_second;
-/// The shown part of other nodes of a job: the nodes, and the workers of all of them.
-inline constexpr std::size_t viewed_nodes = 2048;
-inline constexpr std::size_t viewed_workers = 4096;
-/// The nodes that are remembered as lost.
-inline constexpr std::size_t lost_nodes = 64;
-/// Faults that a plan of chaos names.
-inline constexpr std::size_t chaos_faults = 1000;
-/// How long the watch for hung workers pauses after an error.
-inline constexpr std::chrono::milliseconds watch_restart{1000};
-/// The evidence of one rank, as sent to the node that judges a stall, and the texts in it.
-inline constexpr std::size_t rank_digest_bytes = 1024;
-inline constexpr std::size_t wait_channel_bytes = 48;
-inline constexpr std::size_t failure_digest_bytes = 160;
-/// The ranks of one job.
-inline constexpr int job_ranks = 1'000'000;
-/// A set of ranks as text.
-inline constexpr std::size_t rank_set_bytes = 128;
-/// What is kept of Python stacks: threads, frames of a thread, the end of a file name, and a
-/// function name; and how much text of all stacks of a process is read.
-inline constexpr std::size_t stack_threads = 128;
-inline constexpr std::size_t stack_frames = 64;
-inline constexpr std::size_t stack_file_bytes = 200;
-inline constexpr std::size_t stack_function_bytes = 100;
-inline constexpr std::size_t traceback_bytes = 1024 * 1024;
-/// The dump of PyTorch's recorder: its size, its nesting depth, its entries, the process groups
-/// that are kept, and their texts.
-inline constexpr std::size_t recorder_dump_bytes = 32 * 1024 * 1024;
-inline constexpr std::size_t recorder_depth = 16;
-inline constexpr std::size_t recorder_entries = 100'000;
-inline constexpr std::size_t recorder_groups = 64;
-inline constexpr std::size_t group_name_bytes = 64;
-inline constexpr std::size_t collective_name_bytes = 48;
-inline constexpr std::size_t collective_sizes_bytes = 64;
-inline constexpr std::size_t collective_types_bytes = 32;
-/// A verdict on a stall: the ranks that it names, its sentence, and its evidence.
-inline constexpr std::size_t blamed_ranks = 64;
-inline constexpr std::size_t verdict_sentence_bytes = 1000;
-inline constexpr std::size_t verdict_evidence_lines = 16;
-inline constexpr std::size_t verdict_evidence_bytes = 400;
-
-}  // namespace elastic::limits
-
 // ---- elastic/base/detail/internals.hpp ----
 
 namespace elastic::detail {
@@ -3035,6 +3805,12 @@ struct internals {
     return Processes::start_in(processes.state_, index, std::move(plan));
   }
 
+  /// The last stderr lines of a process of a process_set, with their place in the stream.
+  template <class Processes>
+  static auto kept(const Processes& processes, std::size_t index) {
+    return processes.kept(index);
+  }
+
   /// The table of a memory_store, or of a server of stores.
   template <class Store>
   static auto engine_of(const Store& owner) {
@@ -3059,193 +3835,6 @@ struct internals {
     group.attach(std::move(parts));
   }
 };
-
-}  // namespace elastic::detail
-
-// ---- elastic/base/detail/unique_fd.hpp ----
-
-#include <unistd.h>
-
-namespace elastic::detail {
-
-/// Owns a file descriptor.
-class unique_fd {
- public:
-  unique_fd() = default;
-  explicit unique_fd(int fd) : fd_(fd) {}
-  unique_fd(unique_fd&& other) noexcept : fd_(other.release()) {}
-  unique_fd& operator=(unique_fd&& other) noexcept;
-  ~unique_fd() { reset(); }
-
-  int get() const noexcept { return fd_; }
-  explicit operator bool() const noexcept { return fd_ >= 0; }
-  int release() noexcept { return std::exchange(fd_, -1); }
-  void reset() noexcept;
-
- private:
-  int fd_ = -1;
-};
-
-inline unique_fd& unique_fd::operator=(unique_fd&& other) noexcept {
-  if (this != &other) {
-    reset();
-    fd_ = other.release();
-  }
-  return *this;
-}
-
-inline void unique_fd::reset() noexcept {
-  if (fd_ >= 0) ::close(release());
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/process/detail/syscalls.hpp ----
-
-// The only seam between this module and the kernel: a table of functions, passed as a parameter.
-// Tests pass a table in which one function fails or is interrupted.
-
-#include <fcntl.h>
-#include <linux/prctl.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-
-// A function that runs between clone and exec does so in the parent's memory, on a separate stack.
-// Sanitizer instrumentation in it would corrupt the bookkeeping of the parent's thread.
-#if defined(__clang__)
-#define ELASTIC_RUNS_IN_CHILD                                        \
-  __attribute__((noinline, disable_sanitizer_instrumentation,        \
-                 no_sanitize("thread", "address", "undefined")))
-#else
-#define ELASTIC_RUNS_IN_CHILD \
-  __attribute__((noinline, no_sanitize("thread", "address", "undefined")))
-#endif
-
-namespace elastic::detail {
-
-#if defined(__GLIBC__)
-// `clone` under a name that sanitizers do not wrap: their wrapper takes locks that a child in
-// shared memory would release a second time.
-extern "C" int elastic_clone(int (*entry)(void*), void* stack, int flags, void* argument,
-                             ...) noexcept __asm__("__clone");
-#else
-inline constexpr auto elastic_clone = ::clone;
-#endif
-
-// From Linux 6.9 on: the signal goes to the process group whose leader the pidfd is (or was).
-inline constexpr unsigned pidfd_signal_process_group = 1U << 2;
-
-/// All system calls of this module that concern processes. They return what the system calls
-/// return: -1 and `errno` on failure.
-struct syscalls {
-  // Called in the parent.
-  pid_t (*clone)(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd);
-  int (*waitid)(idtype_t type, id_t id, siginfo_t* info, int options);
-  int (*pidfd_open)(pid_t pid);
-  int (*pidfd_send_signal)(int pidfd, int number, unsigned flags);
-  int (*kill)(pid_t pid, int number);
-  int (*set_owner)(int fd, int owner);
-  int (*pipe)(int fds[2]);
-  int (*open)(const char* path, int flags, int mode);
-  // Called between clone and exec: these make only the system call itself.
-  int (*set_session)();
-  int (*die_with_parent)();
-  int (*change_directory)(const char* path);
-  int (*duplicate)(int source, int lowest);
-  int (*duplicate_to)(int source, int target);
-  int (*keep_at_exec)(int fd);
-  int (*close_range)(unsigned first, unsigned last);
-  int (*execute)(const char* path, char* const* arguments, char* const* environment);
-  int (*execute_open)(int program, char* const* arguments, char* const* environment);
-};
-
-namespace real {
-
-inline pid_t clone(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd) {
-  return elastic_clone(entry, stack_top, flags, argument, pidfd, nullptr, nullptr);
-}
-inline int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
-  return ::waitid(type, id, info, options);
-}
-inline int pidfd_open(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)); }
-inline int pidfd_send_signal(int pidfd, int number, unsigned flags) {
-  return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, flags));
-}
-inline int kill(pid_t pid, int number) { return ::kill(pid, number); }
-inline int set_owner(int fd, int owner) { return ::fcntl(fd, F_SETOWN, owner); }
-inline int pipe(int fds[2]) { return ::pipe2(fds, O_CLOEXEC); }
-inline int open(const char* path, int flags, int mode) { return ::open(path, flags, mode); }
-
-ELASTIC_RUNS_IN_CHILD inline int set_session() {
-  return static_cast<int>(::syscall(SYS_setsid));
-}
-ELASTIC_RUNS_IN_CHILD inline int die_with_parent() {
-  return static_cast<int>(::syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
-}
-ELASTIC_RUNS_IN_CHILD inline int change_directory(const char* path) {
-  return static_cast<int>(::syscall(SYS_chdir, path));
-}
-ELASTIC_RUNS_IN_CHILD inline int duplicate(int source, int lowest) {
-  return static_cast<int>(::syscall(SYS_fcntl, source, F_DUPFD_CLOEXEC, lowest));
-}
-ELASTIC_RUNS_IN_CHILD inline int duplicate_to(int source, int target) {
-  return static_cast<int>(::syscall(SYS_dup3, source, target, 0));
-}
-ELASTIC_RUNS_IN_CHILD inline int keep_at_exec(int fd) {
-  return static_cast<int>(::syscall(SYS_fcntl, fd, F_SETFD, 0));
-}
-ELASTIC_RUNS_IN_CHILD inline int execute_open(int program, char* const* arguments,
-                                              char* const* environment) {
-  return static_cast<int>(
-      ::syscall(SYS_execveat, program, "", arguments, environment, AT_EMPTY_PATH));
-}
-ELASTIC_RUNS_IN_CHILD inline int close_range(unsigned first, unsigned last) {
-#if defined(SYS_close_range)
-  return static_cast<int>(::syscall(SYS_close_range, first, last, 0U));
-#else
-  (void)first, (void)last;
-  errno = ENOSYS;
-  return -1;
-#endif
-}
-ELASTIC_RUNS_IN_CHILD inline int execute(const char* path, char* const* arguments,
-                                         char* const* environment) {
-  return static_cast<int>(::syscall(SYS_execve, path, arguments, environment));
-}
-
-}  // namespace real
-
-/// The kernel itself.
-inline constexpr syscalls real_syscalls{
-    .clone = real::clone,
-    .waitid = real::waitid,
-    .pidfd_open = real::pidfd_open,
-    .pidfd_send_signal = real::pidfd_send_signal,
-    .kill = real::kill,
-    .set_owner = real::set_owner,
-    .pipe = real::pipe,
-    .open = real::open,
-    .set_session = real::set_session,
-    .die_with_parent = real::die_with_parent,
-    .change_directory = real::change_directory,
-    .duplicate = real::duplicate,
-    .duplicate_to = real::duplicate_to,
-    .keep_at_exec = real::keep_at_exec,
-    .close_range = real::close_range,
-    .execute = real::execute,
-    .execute_open = real::execute_open,
-};
-
-/// Repeats a call for as long as a signal interrupts it.
-template <class Call>
-auto uninterrupted(Call call) {
-  for (;;) {
-    const auto result = call();
-    if (result != -1 || errno != EINTR) return result;
-  }
-}
 
 }  // namespace elastic::detail
 
@@ -3647,6 +4236,8 @@ struct worker_spec {
   std::string role = "default";
   /// How many workers this node runs, 1 to `limits::local_world_size`.
   int nproc_per_node = 1;
+  /// Each worker has a slot of the launcher for itself: `process_spec::slot` is its local rank.
+  bool has_slots = false;
 
   /// What the workers can rely on. `plain` refuses what needs the control channel: `on_failure`
   /// replace, `liveness` and `preempt_grace`.
@@ -4103,6 +4694,18 @@ class log_layout {
   ELASTIC_DECL std::string filtered_stdout_file() const;
   ELASTIC_DECL std::string filtered_stderr_file() const;
 
+  /// The files of a worker, in a directory of a run that another object has made.
+  struct found_worker {
+    int local_rank = 0;
+    std::string stdout_file = {};
+    std::string stderr_file = {};
+  };
+
+  /// The workers that were started last in each slot and had files, by local rank.
+  /// @param root  the directory of a run
+  /// Errors: none; what cannot be read has no workers.
+  ELASTIC_DECL static std::vector<found_worker> find_workers(const std::string& root);
+
   /// The number of the attempt started last.
   int attempt() const { return attempt_; }
 
@@ -4155,7 +4758,6 @@ class log_layout {
 
 // ---- elastic/process/line_head.hpp ----
 
-#include <algorithm>
 #include <ctime>
 
 namespace elastic {
@@ -4250,6 +4852,8 @@ inline std::string line_head::text(pid_t pid, wall_time moment) const {
 
 namespace elastic {
 
+class output_sink;
+
 /// Where one output stream of a process goes.
 struct output_plan {
   /// Lines of a stream that are also copied to another file, which several streams may share.
@@ -4287,6 +4891,8 @@ struct output_plan {
   bool json = false;
   /// copy: whether the console shows the stream.
   bool console = true;
+  /// copy: the console of this stream; null: that of the process set.
+  std::shared_ptr<output_sink> sink;
   /// copy: lines that are also copied elsewhere.
   matching_lines matches;
   /// file and copy: remember the last lines (`limits::report_stderr_lines`) for a report.
@@ -5847,11 +6453,16 @@ class line_tail {
   /// The lines without their ends.
   ELASTIC_DECL std::vector<std::string> lines() const;
 
+  /// The same as the stream had them, and the number of bytes of the stream up to their end.
+  const std::string& text() const { return text_; }
+  std::uint64_t end() const { return end_; }
+
  private:
   // The end of `bytes`: no earlier byte can be needed.
   ELASTIC_DECL static std::string_view last_lines(std::string_view bytes);
 
   std::string text_;
+  std::uint64_t end_ = 0;
 };
 
 }  // namespace elastic::detail
@@ -5923,6 +6534,7 @@ class tee {
 
   /// The last lines, at most `limits::report_stderr_lines`, if `keep_tail` was asked for.
   std::vector<std::string> tail() const { return tail_.lines(); }
+  const line_tail& kept() const { return tail_; }
 
  private:
   char* buffer() { return large_ ? large_.get() : small_.data(); }
@@ -6009,6 +6621,9 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   ELASTIC_DECL void release();
   ELASTIC_DECL std::vector<std::string> tail() const;
 
+  /// The last lines of stderr that were copied.
+  const line_tail& kept() const { return err ? err->kept() : kept_; }
+
   /// Stops waiting for the output.
   ELASTIC_DECL void stop_waiting();
 
@@ -6060,7 +6675,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   int copying_ = 0;
   bool draining_ = false;
   event_flag hurried_;
-  std::vector<std::string> tail_;
+  line_tail kept_;
   asio::cancellation_signal cancel_out_;
   asio::cancellation_signal cancel_err_;
 };
@@ -6385,6 +7000,10 @@ class process_set {
   };
   using state_pointer = std::shared_ptr<state>;
   ELASTIC_DECL static slot_pointer find(const state& self, std::size_t index);
+
+  // What `tail` was made of, with its place in the stream; empty if the process itself wrote to a
+  // file.
+  ELASTIC_DECL detail::line_tail kept(std::size_t index) const;
   ELASTIC_DECL static void signal_all(state& self, int number);
 
   // Sends a request to end, and notes who got it.
@@ -7275,7 +7894,28 @@ struct output_reader {
   bool may_hang = false;
 };
 
-/// Where an agent offers the last output of its workers to viewers of the job; see
+/// A stream of a worker of this node, for those who follow it.
+struct output_source {
+  std::int64_t rank = 0;
+  bool is_err = false;
+  /// The process that writes it.
+  std::int64_t pid = 0;
+  /// The file with the complete output; empty: there is none.
+  std::string path = {};
+  /// Without a file: the last lines, and the number of bytes of the stream up to their end.
+  std::string kept = {};
+  std::uint64_t end = 0;
+  /// False: the output is shown, and kept nowhere.
+  bool is_kept = true;
+};
+
+/// The streams of all workers of this node, by rank, and whether their files may hang.
+struct output_sources {
+  std::vector<output_source> streams = {};
+  bool may_hang = false;
+};
+
+/// Where an agent offers the output of its workers to viewers of the job; see
 /// `agent_services::tails`.
 ///
 /// Thread-safety: any thread.
@@ -7284,8 +7924,12 @@ class output_tails : public std::enable_shared_from_this<output_tails> {
   /// Finds the reader for the worker of a rank; empty if the worker is not on this node.
   using source = std::function<std::optional<output_reader>(std::int64_t rank)>;
 
-  /// Called by the agent: from now on `answers` serves all requests. It is called on the executor.
-  ELASTIC_DECL void open(asio::any_io_executor executor, source answers);
+  /// Lists the streams of all workers.
+  using listing = std::function<output_sources()>;
+
+  /// Called by the agent: from now on `answers` and `streams` serve all requests. They are called
+  /// on the executor.
+  ELASTIC_DECL void open(asio::any_io_executor executor, source answers, listing streams = {});
 
   /// Stops answering requests. If requests may still arrive, call it on that executor.
   ELASTIC_DECL void close();
@@ -7294,13 +7938,19 @@ class output_tails : public std::enable_shared_from_this<output_tails> {
   /// Cancellation: all types.
   ELASTIC_DECL task<std::optional<output_reader>> of(std::int64_t rank);
 
+  /// The present streams; none if there is no agent. Cancellation: all types.
+  ELASTIC_DECL task<output_sources> sources();
+
  private:
+  ELASTIC_DECL asio::any_io_executor executor();
+  ELASTIC_DECL static task<output_sources> list(std::shared_ptr<output_tails> self);
   ELASTIC_DECL static task<std::optional<output_reader>> ask(std::shared_ptr<output_tails> self,
                                                              std::int64_t rank);
 
   std::mutex mutex_;
   asio::any_io_executor executor_;
   source source_;
+  listing listing_;
 };
 
 }  // namespace elastic::detail
@@ -7606,6 +8256,9 @@ class worker_group {
 
   /// A reader for the last output of a worker of this node.
   ELASTIC_DECL std::optional<detail::output_reader> output_of(std::int64_t rank) const;
+
+  /// The streams of all workers of this node.
+  ELASTIC_DECL detail::output_sources output_sources() const;
 
   // Sends the pending signals to hung workers, which no hook inspects any more.
   ELASTIC_DECL void send_pending_kills();
@@ -8856,6 +9509,9 @@ struct guard_file {
 /// passed descriptors.
 ELASTIC_DECL unique_fd above_passed(unique_fd fd);
 
+/// The pidfd of this process, by which a guard sees its end; also above what guards inherit.
+ELASTIC_DECL unique_fd open_own_pidfd(const syscalls& calls);
+
 /// The files that a guard may run from. When one cannot be executed, the next is tried.
 class guard_sources {
  public:
@@ -8954,532 +9610,6 @@ inline constexpr char guard_may_fail[] = "best-effort";
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/detail/limit_reached.hpp ----
-
-namespace elastic::detail {
-
-/// Names the limit that made a system call fail, and its value: the end of an error's text.
-///
-/// @param number  the call's `errno`. EMFILE: the open files of this process. EAGAIN from a call
-///     that creates a process: the first full cgroup above this process, else one that has refused
-///     a process before, else the user's process limit.
-/// @param root  a prefix for /proc and /sys
-/// Result: begins with "; ". Empty for another error, or if no limit is known. Reads a few small
-/// files. Thread-safety: any thread.
-ELASTIC_DECL std::string limit_reached(int number, const std::string& root = "");
-
-}  // namespace elastic::detail
-
-// ---- elastic/process/detail/proc_file.hpp ----
-
-namespace elastic::detail {
-
-/// The first `most` bytes of a file, such as one in /proc, whose size nobody knows before it is
-/// read; empty if it is gone or this user may not read it.
-ELASTIC_DECL std::string read_proc_file(const std::string& path, std::size_t most);
-
-/// The number after `label` in the first line that begins with it: 12 for "oom_kill " in the lines
-/// "oom 3" and "oom_kill 12". Blanks between them are skipped. Empty if there is no such line, or
-/// no number.
-ELASTIC_DECL std::optional<std::uint64_t> number_after(std::string_view text,
-                                                       std::string_view label);
-
-/// The entries of a directory whose names are numbers, such as the processes in /proc; none if it
-/// cannot be read.
-ELASTIC_DECL std::vector<pid_t> numbered_entries(const std::string& path);
-
-}  // namespace elastic::detail
-
-// ---- elastic/process/detail/program_path.hpp ----
-
-namespace elastic::detail {
-
-/// The file that a relative `path` names for a process that starts in `directory`.
-ELASTIC_DECL std::string seen_from(const std::string& directory, const std::string& path);
-
-/// Refuses what the kernel would not take as it is: a text with a zero byte, where it would
-/// silently cut it off, and a signal that does not exist. Errors: `errc::invalid_argument`.
-ELASTIC_DECL void refuse_unusable(const process_spec& spec);
-
-/// The path to execute, found as `execvp` does it: a name without a slash is looked up in PATH.
-///
-/// The parent does this before the start, so that an error can say what was searched and the child
-/// need not allocate memory. Errors: `errc::program_not_found`, `errc::program_not_executable`.
-ELASTIC_DECL std::string find_program(const process_spec& spec);
-
-/// The same. If a file system on the way may hang, the lookup runs on a thread. It also touches the
-/// directory and the program itself, so that the kernel has them cached for the start.
-/// @param spec  must exist until the task has ended
-/// Errors: as `find_program`. Cancellation: all types, at once.
-ELASTIC_DECL task<std::string> find_program_on_thread(const process_spec& spec);
-
-}  // namespace elastic::detail
-
-// ---- elastic/process/detail/spawn.hpp ----
-
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-
-namespace elastic::detail {
-
-/// The stack on which a child runs until its exec. Allocated once, above a guard page that stops
-/// any overflow.
-class child_stack {
- public:
-  child_stack() = default;
-  child_stack(const child_stack&) = delete;
-  child_stack& operator=(const child_stack&) = delete;
-  ~child_stack() {
-    if (base_) ::munmap(base_, size);
-  }
-
-  /// Its upper end, since stacks grow downwards; null (and `errno`) if there is no memory.
-  void* top() {
-    if (!base_) {
-      void* made = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-      if (made == MAP_FAILED) return nullptr;
-      ::mprotect(made, guard, PROT_NONE);
-      base_ = made;
-    }
-    return static_cast<char*>(base_) + size;
-  }
-
- private:
-  static constexpr std::size_t size = 128 * 1024;
-  // The largest page size of Linux on the processors in use.
-  static constexpr std::size_t guard = 64 * 1024;
-  void* base_ = nullptr;
-};
-
-enum class spawn_stage {
-  prepare,
-  clone,
-  session,
-  parent_death,
-  processors,
-  directory,
-  streams,
-  execute
-};
-
-struct spawn_result {
-  pid_t pid = -1;
-  int pidfd = -1;
-  /// 0 if the program runs; otherwise what failed is in `stage`.
-  int failure = 0;
-  spawn_stage stage = spawn_stage::prepare;
-};
-
-// What the child needs, prepared by the parent. The child writes `failure` and `stage`; both share
-// the memory, and the parent is suspended until the child has executed or ended.
-struct child_plan {
-  const syscalls* calls;
-  const char* path;
-  char* const* arguments;
-  char* const* environment;
-  const char* directory;
-  /// A bit for each processor; null: those of the parent.
-  const unsigned long* processors;
-  std::size_t processor_bytes;
-  std::uint64_t ignored_signals;
-  /// The soft and the hard limit, in the kernel's form; null: those of the parent.
-  const std::uint64_t* open_files;
-  int streams[3];
-  /// What becomes descriptors 3 to 5; -1: nothing.
-  int passed[3];
-  int program;
-  pid_t parent;
-  bool die_with_parent;
-  volatile int failure = 0;
-  volatile spawn_stage stage = spawn_stage::session;
-};
-
-// The kernel's own form of `struct sigaction`, which begins with the handler; all zeros is SIG_DFL
-// without flags. Larger than any of the forms in use.
-struct signal_action {
-  unsigned long words[8] = {};
-};
-
-// A bit for each of the kernel's signals.
-inline std::uint64_t signal_bits(const std::vector<int>& numbers) {
-  std::uint64_t bits = 0;
-  for (const int number : numbers) {
-    if (number >= 1 && number <= 64) bits |= std::uint64_t{1} << (number - 1);
-  }
-  return bits;
-}
-
-/// The size of the kernel's signal sets, in bytes.
-inline constexpr std::size_t kernel_signal_bytes = 8;
-
-[[noreturn]] ELASTIC_RUNS_IN_CHILD inline void leave_child() {
-  for (;;) ::syscall(SYS_exit_group, 127);
-}
-
-// The parent's handlers must not run in the child, which shares its memory. Signals that the parent
-// ignores (often SIGPIPE) must reach the program, except those that it is to ignore.
-ELASTIC_RUNS_IN_CHILD inline void reset_signal_handling(const child_plan& plan) {
-  static constexpr signal_action standard{};
-  static constexpr signal_action ignore{{1}};
-  for (int number = 1; number <= 64; ++number) {
-    const bool is_ignored = (plan.ignored_signals >> (number - 1) & 1) != 0;
-    ::syscall(SYS_rt_sigaction, number, is_ignored ? &ignore : &standard, nullptr,
-              kernel_signal_bytes);
-  }
-}
-
-ELASTIC_RUNS_IN_CHILD inline bool take_processors(const child_plan& plan) {
-  return !plan.processors ||
-         ::syscall(SYS_sched_setaffinity, 0, plan.processor_bytes, plan.processors) >= 0;
-}
-
-ELASTIC_RUNS_IN_CHILD inline bool arrange_streams(const child_plan& plan) {
-  const syscalls& calls = *plan.calls;
-  int from[3] = {plan.streams[0], plan.streams[1], plan.streams[2]};
-  // First moves away each source that a later stream still needs (if stdout and stderr are swapped,
-  // for example).
-  for (int target = 0; target < 3; ++target) {
-    if (from[target] < 0 || from[target] > 2 || from[target] == target) continue;
-    from[target] = calls.duplicate(from[target], 3);
-    if (from[target] < 0) return false;
-  }
-  for (int target = 0; target < 3; ++target) {
-    if (from[target] < 0 || from[target] == target) {
-      // A stream that the parent itself has closed stays closed.
-      if (calls.keep_at_exec(target) < 0 && errno != EBADF) return false;
-    } else if (calls.duplicate_to(from[target], target) < 0) {
-      return false;
-    }
-  }
-  return true;
-}
-
-inline constexpr int first_passed = 3;
-inline constexpr int passed_places = 3;
-
-// One more than the highest descriptor that stays.
-ELASTIC_RUNS_IN_CHILD inline int end_of_kept(const child_plan& plan) {
-  int end = first_passed;
-  for (int place = 0; place < passed_places; ++place) {
-    if (plan.passed[place] >= 0) end = first_passed + place + 1;
-  }
-  return end;
-}
-
-// Descriptors 3 to 5, after the streams, for which the sources may have had these numbers. The
-// last is a caller's, and may have any number itself.
-ELASTIC_RUNS_IN_CHILD inline bool pass_descriptors(const child_plan& plan) {
-  const syscalls& calls = *plan.calls;
-  int from[passed_places] = {plan.passed[0], plan.passed[1], plan.passed[2]};
-  int& last = from[passed_places - 1];
-  constexpr int first_free = first_passed + passed_places;
-  if (last >= 0 && last < first_free) last = calls.duplicate(last, first_free);
-  if (plan.passed[passed_places - 1] >= 0 && last < 0) return false;
-  for (int place = 0; place < passed_places; ++place) {
-    if (from[place] < 0) continue;
-    if (calls.duplicate_to(from[place], first_passed + place) < 0) return false;
-  }
-  return true;
-}
-
-// For kernels before 5.9 and for filters that reject close_range: closes what /proc lists, else
-// every number.
-ELASTIC_RUNS_IN_CHILD inline void close_one_by_one(int first, int kept) {
-  struct entry_head {
-    std::uint64_t inode;
-    std::int64_t offset;
-    unsigned short size;
-    unsigned char type;
-  };
-  constexpr std::size_t name_offset = 19;
-  const long folder =
-      ::syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  if (folder < 0) {
-    for (int fd = first; fd < 65'536; ++fd) {
-      if (fd != kept) ::syscall(SYS_close, fd);
-    }
-    return;
-  }
-  alignas(entry_head) char entries[2048];
-  for (bool closed_some = true; closed_some;) {
-    closed_some = false;
-    ::syscall(SYS_lseek, folder, 0, SEEK_SET);
-    for (;;) {
-      const long size = ::syscall(SYS_getdents64, folder, entries, sizeof entries);
-      if (size <= 0) break;
-      for (long offset = 0; offset < size;) {
-        const auto* head = reinterpret_cast<const entry_head*>(entries + offset);
-        long fd = 0;
-        for (const char* digit = entries + offset + name_offset; *digit >= '0' && *digit <= '9';
-             ++digit) {
-          fd = fd * 10 + (*digit - '0');
-        }
-        if (fd >= first && fd != folder && fd != kept) {
-          ::syscall(SYS_close, fd);
-          closed_some = true;
-        }
-        offset += head->size;
-      }
-    }
-  }
-  ::syscall(SYS_close, folder);
-}
-
-// Closes all but the streams, the passed descriptors and, until it is executed, the program.
-ELASTIC_RUNS_IN_CHILD inline void close_others(const child_plan& plan) {
-  const auto first = static_cast<unsigned>(end_of_kept(plan));
-  for (int fd = first_passed; fd < static_cast<int>(first); ++fd) {
-    if (plan.passed[fd - first_passed] < 0 && fd != plan.program) ::syscall(SYS_close, fd);
-  }
-  const auto program = static_cast<unsigned>(plan.program);
-  const syscalls& calls = *plan.calls;
-  int failed = 0;
-  if (plan.program < 0) {
-    failed = calls.close_range(first, ~0U);
-  } else {
-    failed = first < program ? calls.close_range(first, program - 1) : 0;
-    if (failed == 0) failed = calls.close_range(program + 1, ~0U);
-  }
-  if (failed < 0) close_one_by_one(static_cast<int>(first), plan.program);
-}
-
-// Every step up to exec; returns the one that failed, with its error in `errno`.
-ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) {
-  const syscalls& calls = *plan.calls;
-  reset_signal_handling(plan);
-  if (calls.set_session() < 0) return spawn_stage::session;
-  if (plan.die_with_parent) {
-    if (calls.die_with_parent() < 0) return spawn_stage::parent_death;
-    // The parent may have died before the kernel knew that this child should die with it.
-    if (::syscall(SYS_getppid) != plan.parent) leave_child();
-  }
-  if (!take_processors(plan)) return spawn_stage::processors;
-  if (plan.directory && calls.change_directory(plan.directory) < 0) return spawn_stage::directory;
-  if (!arrange_streams(plan)) return spawn_stage::streams;
-  if (!pass_descriptors(plan)) return spawn_stage::streams;
-  close_others(plan);
-  // The limit was raised before, so lowering it cannot fail.
-  if (plan.open_files) ::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, plan.open_files, nullptr);
-  static constexpr unsigned long no_signals[kernel_signal_bytes / sizeof(unsigned long)] = {};
-  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, no_signals, nullptr, kernel_signal_bytes);
-  if (plan.program >= 0) {
-    calls.execute_open(plan.program, plan.arguments, plan.environment);
-  } else {
-    calls.execute(plan.path, plan.arguments, plan.environment);
-  }
-  return spawn_stage::execute;
-}
-
-ELASTIC_RUNS_IN_CHILD inline int child_entry(void* argument) {
-  auto& plan = *static_cast<child_plan*>(argument);
-  const spawn_stage failed = become_program(plan);
-  plan.stage = failed;
-  plan.failure = errno;
-  leave_child();
-}
-
-// The strings as `execve` takes them: pointers, terminated by a null pointer.
-inline std::vector<char*> pointers_to(const std::string* first,
-                                      const std::vector<std::string>& rest) {
-  std::vector<char*> pointers;
-  pointers.reserve(rest.size() + 2);
-  if (first) pointers.push_back(const_cast<char*>(first->c_str()));
-  for (const std::string& text : rest) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-/// How long what a process leaves behind may linger, within its bounds.
-inline std::chrono::milliseconds linger_of(const process_spec& spec) {
-  const duration bounded = std::clamp<duration>(spec.linger, duration::zero(), limits::linger);
-  return std::chrono::ceil<std::chrono::milliseconds>(bounded);
-}
-
-/// Whether a standard stream was closed when this process began and its number now belongs to a
-/// private descriptor of this process.
-inline bool is_private(int fd) {
-  const int flags = ::fcntl(fd, F_GETFD);
-  return flags >= 0 && (flags & FD_CLOEXEC) != 0;
-}
-
-/// What to start: the program of a process_spec, or another one (a guard) on its behalf.
-struct spawn_request {
-  /// Its environment, directory and streams.
-  const process_spec& spec;
-  /// Executed if `program` is not set.
-  const std::string& path;
-  /// From the program's name on.
-  std::vector<char*> arguments;
-  bool die_with_parent = false;
-  /// Its soft limit of open files; empty: that of this process.
-  std::optional<std::uint64_t> open_files = {};
-  /// An open file to be executed; -1: none. It and what is passed have numbers over 5.
-  int program = -1;
-  /// What becomes descriptors 3 and 4, besides that of the spec; -1: nothing.
-  int passed[2] = {-1, -1};
-};
-
-/// Starts a program and returns once it has been executed, or reports what failed and leaves no
-/// process behind.
-///
-/// The child shares the parent's memory until then (no page table is copied), and the calling
-/// thread is suspended. All signals are blocked meanwhile, so that no handler runs in the child.
-inline spawn_result spawn(const spawn_request& request, child_stack& stack, const syscalls& calls) {
-  const process_spec& spec = request.spec;
-  spawn_result result;
-  void* const stack_top = stack.top();
-  if (!stack_top) {
-    result.failure = errno;
-    return result;
-  }
-  const std::vector<char*> environment = pointers_to(nullptr, spec.environment);
-  const std::vector<unsigned long> processors = spec.processors.mask();
-  rlimit own_files{};
-  ::getrlimit(RLIMIT_NOFILE, &own_files);
-  const std::uint64_t hard_limit = own_files.rlim_max;
-  const std::uint64_t open_files[] = {std::min(request.open_files.value_or(0), hard_limit),
-                                      hard_limit};
-  child_plan plan{.calls = &calls,
-                  .path = request.path.c_str(),
-                  .arguments = request.arguments.data(),
-                  .environment = environment.data(),
-                  .directory = spec.directory.empty() ? nullptr : spec.directory.c_str(),
-                  .processors = processors.empty() ? nullptr : processors.data(),
-                  .processor_bytes = processors.size() * sizeof(unsigned long),
-                  .ignored_signals = signal_bits(spec.ignored_signals),
-                  .open_files = request.open_files ? open_files : nullptr,
-                  .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
-                  .passed = {request.passed[0], request.passed[1], spec.passed_fd},
-                  .program = request.program,
-                  .parent = ::getpid(),
-                  .die_with_parent = request.die_with_parent};
-
-  unique_fd nowhere;
-  for (int target = 0; target < 3; ++target) {
-    if (plan.streams[target] >= 0 || !is_private(target)) continue;
-    if (!nowhere) nowhere = unique_fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
-    plan.streams[target] = nowhere.get();
-  }
-
-  // Uses the system call: the library function omits the two signals that it reserves for threads.
-  constexpr std::size_t words = kernel_signal_bytes / sizeof(unsigned long);
-  std::array<unsigned long, words> every_signal;
-  std::array<unsigned long, words> before{};
-  every_signal.fill(~0UL);
-  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, every_signal.data(), before.data(),
-            kernel_signal_bytes);
-  result.pid = calls.clone(child_entry, stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
-                           &plan, &result.pidfd);
-  const int clone_error = errno;
-  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, before.data(), nullptr, kernel_signal_bytes);
-
-  if (result.pid < 0) {
-    result.failure = clone_error;
-    result.stage = spawn_stage::clone;
-    return result;
-  }
-  if (plan.failure == 0) return result;
-  // The child is past its last step, so this does not block. ECHILD: the host has reaped it
-  // already.
-  siginfo_t ignored{};
-  uninterrupted([&] {
-    return calls.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(result.pidfd), &ignored,
-                        WEXITED);
-  });
-  ::close(result.pidfd);
-  result.pid = result.pidfd = -1;
-  result.failure = plan.failure;
-  result.stage = plan.stage;
-  return result;
-}
-
-/// What follows "#!" in the first line of a script, up to the next blank; empty if it has none.
-inline std::string interpreter_of(const std::string& path) {
-  constexpr std::size_t most = 256;
-  const std::string line = read_proc_file(path, most);
-  if (!line.starts_with("#!")) return {};
-  const std::size_t first = line.find_first_not_of(" \t", 2);
-  if (first == line.npos) return {};
-  return line.substr(first, line.find_first_of(" \t\r\n", first) - first);
-}
-
-[[noreturn]] inline void throw_execute_error(const process_spec& spec, const std::string& path,
-                                             int number) {
-  const std::string seen = seen_from(spec.directory, path);
-  struct stat status{};
-  const bool exists = ::stat(seen.c_str(), &status) == 0;
-  switch (number) {
-    case ENOENT:
-    case ENOTDIR:
-    case ENAMETOOLONG:
-      if (!exists) {
-        throw error(errc::program_not_found,
-                    fmt::format("program '{}' cannot be executed: {}", path, errno_text(number)));
-      }
-      if (const std::string interpreter = interpreter_of(seen); !interpreter.empty()) {
-        throw error(errc::program_not_executable,
-                    fmt::format("program '{}' cannot be executed: its interpreter '{}' was not "
-                                "found",
-                                path, interpreter));
-      }
-      throw error(errc::program_not_executable,
-                  fmt::format("program '{}' cannot be executed: the loader that it names was not "
-                              "found",
-                              path));
-    case ENOEXEC:
-      throw error(errc::program_not_executable,
-                  fmt::format("program '{}' cannot be executed: it is neither a program of this "
-                              "machine nor a script that names its interpreter in a first line "
-                              "that begins with '#!'",
-                              path));
-    case EACCES:
-    case EPERM:
-    case ELOOP:
-    case ETXTBSY:
-    case EISDIR:
-    case EINVAL:
-    case ELIBBAD:
-      throw error(
-          errc::program_not_executable,
-          fmt::format("program '{}' cannot be executed: {}", path,
-                      exists && S_ISDIR(status.st_mode) ? errno_text(EISDIR) : errno_text(number)));
-    default:
-      throw error(errc::start_failed,
-                  fmt::format("program '{}' cannot be started: {}", path, errno_text(number)));
-  }
-}
-
-/// Throws the reason of a failed start; the message names the file.
-[[noreturn]] inline void throw_start_error(const process_spec& spec, const std::string& path,
-                                           const spawn_result& failed) {
-  const auto start_failed = [&](const char* step) {
-    return error(errc::start_failed,
-                 fmt::format("program '{}' cannot be started: {} ({}){}", path,
-                             errno_text(failed.failure), step, limit_reached(failed.failure)));
-  };
-  switch (failed.stage) {
-    case spawn_stage::execute: throw_execute_error(spec, path, failed.failure);
-    case spawn_stage::directory:
-      throw error(errc::file_access,
-                  fmt::format("working directory '{}' of program '{}' cannot be entered: {}",
-                              spec.directory, path, errno_text(failed.failure)));
-    case spawn_stage::prepare: throw start_failed("no memory for its start");
-    case spawn_stage::clone: throw start_failed("a new process");
-    case spawn_stage::session: throw start_failed("its session");
-    case spawn_stage::parent_death: throw start_failed("its tie to this process");
-    case spawn_stage::processors:
-      throw error(errc::start_failed,
-                  fmt::format("program '{}' cannot be started on the processors {}: {}", path,
-                              spec.processors.text(), errno_text(failed.failure)));
-    case spawn_stage::streams: break;
-  }
-  throw start_failed("its standard streams");
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/process/pidfd_launcher.hpp ----
 
 namespace elastic {
@@ -9562,6 +9692,9 @@ class ELASTIC_EXPORT guarded_launcher final : public process_launcher {
     std::string guard_file = {};
     /// Used for processes without a guard; `open_files` is used for all.
     pidfd_launcher::options unguarded = {};
+    /// Starts guards as children of other processes. Null: this process starts all of them. Only
+    /// for the policy `required`.
+    std::shared_ptr<guard_spawner> spawner = {};
     logger log = {};
   };
 
@@ -9589,10 +9722,10 @@ class ELASTIC_EXPORT guarded_launcher final : public process_launcher {
   };
 
   // Result: empty if no guard can be started and none is required.
-  ELASTIC_DECL std::optional<started_guard> start_guard(const process_spec& spec,
-                                                        const std::string& path);
-  ELASTIC_DECL detail::spawn_result spawn_guard(const process_spec& spec, const std::string& path,
-                                                int socket);
+  ELASTIC_DECL task<std::optional<started_guard>> start_guard(const process_spec& spec,
+                                                              const std::string& path);
+  ELASTIC_DECL task<detail::spawn_result> spawn_guard(const process_spec& spec,
+                                                      const std::string& path, int socket);
 
   // Result: false if no source is left and no guard is required.
   ELASTIC_DECL bool take_next_source();
@@ -12188,9 +12321,9 @@ struct job_diagnosis {
   /// it already: one reported an exception and does not end; some of the job have ended with
   /// success and the others make no progress. Costs nothing until a worker gives such a sign.
   bool notices = false;
-  /// With `notices`: how long a worker that has reported an exception, with its error file or with
-  /// a traceback that ends its stderr, may do nothing at all before it is killed as a hung worker,
-  /// with that exception as the reason. 0: it is never killed.
+  /// With `notices`: how long a worker that ends by an exception, as its error file or PyTorch's
+  /// hook for uncaught exceptions shows, may do nothing at all before it is killed as a hung
+  /// worker, with that exception as the reason. 0: it is never killed.
   duration end_after_error = std::chrono::seconds(30);
   /// What verdicts and stacks call this node. Empty: the host's name.
   std::string node_name;
@@ -12438,6 +12571,23 @@ struct program_config {
     std::uint16_t port = 0;
   };
 
+  /// The tasks that a scheduler has started on this node and that form one node of a job: task 0 is
+  /// the agent, each of the others a slot, in which the worker of its local rank runs.
+  struct slot_plan {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    slot_plan() = default;
+
+    /// Names these tasks among all of this host and user, with letters, digits, dots and hyphens.
+    std::string step;
+    /// How many tasks there are, 1 to `limits::local_world_size`. 1: there is no slot.
+    int count = 1;
+    /// The number of this task among them, from 0.
+    int place = 0;
+    /// The numbers that the scheduler gives these tasks in the whole step, by place. Ranks that
+    /// differ from them are logged; empty: they need not be.
+    std::vector<int> numbers;
+  };
+
   /// The job, for `make_agent`.
   launch_config job;
   /// The options of `run_as_program`.
@@ -12447,6 +12597,8 @@ struct program_config {
   warm_standby standby;
   /// Which wire-ups the workers get: for `add_wire`, if there are any.
   wire_terms wire;
+  /// The tasks of this node that are the job's workers, if there are several.
+  slot_plan slots;
   /// How much memory keeps the workers' commits: for `add_vault`, if there is any.
   vault_terms vault;
   /// The options of `add_diagnosis`.
@@ -12484,7 +12636,7 @@ struct command_line {
     /// A command that takes the place of a script, such as "explain".
     struct command {
       std::string word;
-      /// Its arguments and what it does, for --help.
+      /// The arguments of the command and what it does, for --help.
       std::string arguments;
       std::string help;
     };
@@ -12516,6 +12668,9 @@ struct command_line {
     bool reads_job_files = false;
     /// Whether the program starts a worker under a debugger (--debug-rank). As with --chaos.
     bool offers_debugger = false;
+    /// Whether the program runs workers in several tasks of a scheduler (`program_config::slots`).
+    /// If not, each task is a job by itself.
+    bool runs_slots = false;
   };
 
   /// The I/O that a program asks for: ELASTIC_IO.
@@ -12537,7 +12692,7 @@ struct command_line {
   struct option {
     /// "--nproc-per-node".
     std::string name;
-    /// Its value; "1" for a flag.
+    /// The value of the option; "1" for a flag.
     std::string text;
     /// The text that the user wrote: the name, or a variable such as PET_NPROC_PER_NODE.
     std::string source;
@@ -15024,7 +15179,7 @@ class ELASTIC_EXPORT job_monitor final : public journal_sink, public agent_part 
   /// when workers report progress. It must not throw or call the monitor. Empty: none.
   ELASTIC_DECL void on_change(std::function<void()> call);
 
-  /// To be called when the job is shown on this node, so that other nodes send reports. Important
+  /// Shows the job on this node: from now on, other nodes send it their reports. Important
   /// reports become records of the journal, if there is one.
   ELASTIC_DECL void show(std::weak_ptr<job_journal> journal);
 
@@ -15082,7 +15237,7 @@ class roles_monitor {
 
     std::string run_id = {};
     std::string node = {};
-    /// When the job began, in microseconds since 1970.
+    /// The time at which the job began, in microseconds since 1970.
     std::int64_t began_us = 0;
     /// "running", "stopping", "succeeded", "failed" or "stopped", and why.
     std::string state = "running";
@@ -16995,6 +17150,258 @@ ELASTIC_DECL task<void> agent_part::close() { co_return; }
 
 }  // namespace elastic
 
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/process/detail/oom_kills.hpp ----
+
+namespace elastic::detail {
+
+/// How many processes the kernel has killed because memory ran out: in the memory cgroup of this
+/// process and those below it or, if the cgroup does not say, on the machine. Empty if neither
+/// says. Reads one small file.
+///
+/// @param root  a prefix for /proc and /sys
+ELASTIC_DECL std::optional<std::uint64_t> count_oom_kills(const std::string& root = "");
+
+/// The path of this process in a hierarchy of `file`, a /proc/self/cgroup, which has lines such as
+/// "0::/user.slice" and "4:memory:/jobs/7"; empty if it is in none.
+ELASTIC_DECL std::string cgroup_path(const std::string& file, std::string_view controller);
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/process/detail/limit_reached.ipp ----
+
+namespace elastic::detail {
+
+/// The process limit and counters of a cgroup.
+struct process_count {
+  std::uint64_t limit = 0;
+  std::uint64_t used = 0;
+  std::uint64_t refused = 0;
+};
+
+/// Empty if the cgroup has no limit ("max").
+inline std::optional<process_count> process_count_of(const std::string& folder) {
+  const auto number_in = [&](const char* file, std::string_view label) {
+    return number_after(read_proc_file(folder + file, limits::proc_file_bytes), label);
+  };
+  const auto limit = number_in("/pids.max", "");
+  const auto used = number_in("/pids.current", "");
+  if (!limit || !used) return std::nullopt;
+  return process_count{*limit, *used, number_in("/pids.events", "max ").value_or(0)};
+}
+
+/// The first full cgroup from `path` upwards; else the first one that has ever refused a process,
+/// since the processes that filled it may have ended.
+inline std::string full_cgroup(const std::string& mount, std::string path) {
+  std::string refusing;
+  for (;;) {
+    if (const auto count = process_count_of(mount + path)) {
+      const std::string text =
+          fmt::format("; the cgroup {} may have {} processes and threads (pids.max)",
+                      path.empty() ? "/" : path, count->limit);
+      if (count->used >= count->limit) return text;
+      if (refusing.empty() && count->refused > 0) refusing = text;
+    }
+    if (path.empty()) return refusing;
+    path.resize(path.rfind('/'));
+  }
+}
+
+inline std::string full_process_table(const std::string& root) {
+  const std::string own = root + "/proc/self/cgroup";
+  const std::string mounted = root + "/sys/fs/cgroup";
+  for (const auto& [mount, path] : {std::pair(mounted, cgroup_path(own, "")),
+                                    std::pair(mounted + "/pids", cgroup_path(own, "pids"))}) {
+    if (!path.starts_with('/')) continue;
+    if (std::string full = full_cgroup(mount, path); !full.empty()) return full;
+  }
+  // RLIMIT_NPROC does not apply to root.
+  rlimit limit{};
+  if (::geteuid() == 0 || ::getrlimit(RLIMIT_NPROC, &limit) != 0 ||
+      limit.rlim_cur == RLIM_INFINITY) {
+    return {};
+  }
+  return fmt::format("; this user may have {} processes and threads (ulimit -u)", limit.rlim_cur);
+}
+
+ELASTIC_DECL std::string limit_reached(int number, const std::string& root) {
+  if (number == EAGAIN) return full_process_table(root);
+  rlimit limit{};
+  if (number != EMFILE || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
+  return fmt::format("; this process may have {} open files (ulimit -n)", limit.rlim_cur);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/proc_file.ipp ----
+
+#include <dirent.h>
+
+#include <charconv>
+
+namespace elastic::detail {
+
+struct close_directory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+ELASTIC_DECL std::string read_proc_file(const std::string& path, std::size_t most) {
+  std::string text;
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // The kernel gives a page or so at a time.
+  std::array<char, 4096> bytes;
+  while (file && text.size() < most) {
+    const ssize_t size =
+        ::read(file.get(), bytes.data(), std::min(bytes.size(), most - text.size()));
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) break;
+    text.append(bytes.data(), static_cast<std::size_t>(size));
+  }
+  return text;
+}
+
+ELASTIC_DECL std::optional<std::uint64_t> number_after(std::string_view text,
+                                                       std::string_view label) {
+  while (!text.starts_with(label)) {
+    const std::size_t end = text.find('\n');
+    if (end == text.npos) return std::nullopt;
+    text.remove_prefix(end + 1);
+  }
+  text.remove_prefix(label.size());
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  std::uint64_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc()) return std::nullopt;
+  return number;
+}
+
+ELASTIC_DECL std::vector<pid_t> numbered_entries(const std::string& path) {
+  std::vector<pid_t> numbers;
+  const std::unique_ptr<DIR, close_directory> directory(::opendir(path.c_str()));
+  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    pid_t number = 0;
+    const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (failure == std::errc() && end == name.data() + name.size()) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/program_path.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string seen_from(const std::string& directory, const std::string& path) {
+  if (directory.empty() || path.starts_with('/')) return path;
+  return directory + "/" + path;
+}
+
+/// The value of PATH in the environment, or the default of `execvp`.
+inline std::string_view search_path(const process_spec& spec) {
+  constexpr std::string_view name = "PATH=";
+  for (std::string_view entry : spec.environment) {
+    if (entry.starts_with(name)) return entry.substr(name.size());
+  }
+  return "/bin:/usr/bin";
+}
+
+enum class program_kind { missing, forbidden, executable };
+
+inline program_kind look_at_program(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) {
+    return errno == EACCES ? program_kind::forbidden : program_kind::missing;
+  }
+  if (S_ISDIR(status.st_mode)) return program_kind::missing;
+  const bool allowed = ::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) == 0;
+  return allowed ? program_kind::executable : program_kind::forbidden;
+}
+
+ELASTIC_DECL void refuse_unusable(const process_spec& spec) {
+  const auto check = [&](const std::string& text, const char* subject) {
+    if (text.find('\0') == text.npos) return;
+    throw error(errc::invalid_argument, fmt::format("{} of program '{}' has a zero byte in it",
+                                                    subject, spec.program.c_str()));
+  };
+  check(spec.program, "the name");
+  check(spec.directory, "the working directory");
+  for (const std::string& argument : spec.arguments) check(argument, "an argument");
+  for (const std::string& entry : spec.environment) check(entry, "an environment variable");
+  for (const int number : spec.ignored_signals) {
+    require_signal(number, "process_spec::ignored_signals");
+  }
+}
+
+ELASTIC_DECL std::string find_program(const process_spec& spec) {
+  const std::string& name = spec.program;
+  if (name.empty()) throw error(errc::program_not_found, "no program is named");
+  if (name.find('/') != name.npos) return name;
+
+  const std::string_view folders = search_path(spec);
+  std::string forbidden;
+  for (std::string_view rest = folders;;) {
+    const std::size_t colon = rest.find(':');
+    const std::string_view folder = rest.substr(0, colon);
+    std::string candidate(folder.empty() ? "." : folder);
+    candidate.append("/").append(name);
+    const program_kind kind = look_at_program(seen_from(spec.directory, candidate));
+    if (kind == program_kind::executable) return candidate;
+    if (kind == program_kind::forbidden && forbidden.empty()) forbidden = candidate;
+    if (colon == rest.npos) break;
+    rest.remove_prefix(colon + 1);
+  }
+  if (!forbidden.empty()) {
+    throw error(errc::program_not_executable,
+                fmt::format("program '{}' cannot be executed: {}", forbidden, errno_text(EACCES)));
+  }
+  throw error(errc::program_not_found,
+              fmt::format("program '{}' was not found in PATH ({})", name, folders));
+}
+
+/// Whether finding or starting the program may block on a file system that does not answer.
+inline bool start_may_hang(const process_spec& spec) {
+  if (!spec.directory.empty() && may_hang(spec.directory)) return true;
+  if (spec.program.find('/') != spec.program.npos) {
+    return may_hang(seen_from(spec.directory, spec.program));
+  }
+  for (std::string_view rest = search_path(spec);;) {
+    const std::size_t colon = rest.find(':');
+    const std::string_view folder = rest.substr(0, colon);
+    // The file may be a link to another file system than its folder's.
+    const std::string candidate = fmt::format("{}/{}", folder.empty() ? "." : folder, spec.program);
+    if (may_hang(seen_from(spec.directory, candidate))) return true;
+    if (colon == rest.npos) return false;
+    rest.remove_prefix(colon + 1);
+  }
+}
+
+ELASTIC_DECL task<std::string> find_program_on_thread(const process_spec& spec) {
+  if (!start_may_hang(spec)) co_return find_program(spec);
+  std::function<std::string()> work = [spec] {
+    // Only fills the kernel's caches: the start itself reports what is wrong with these paths.
+    if (!spec.directory.empty()) (void)::access(spec.directory.c_str(), X_OK);
+    const std::string path = find_program(spec);
+    (void)::access(seen_from(spec.directory, path).c_str(), X_OK);
+    return path;
+  };
+  co_return co_await run_blocking<std::string>(std::move(work));
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
+
 // ---- elastic/agent/impl/agent_services.ipp ----
 
 namespace elastic {
@@ -17006,6 +17413,9 @@ inline std::shared_ptr<process_launcher> make_guarded_launcher(
   const agent_services::process_options& processes = services.processes;
   guarded_launcher::options options;
   options.policy = processes.guard.value_or(guard_policy::best_effort);
+  // A worker in a slot has nobody else who watches it.
+  if (processes.spawner) options.policy = guard_policy::required;
+  options.spawner = processes.spawner;
   options.guard_file = processes.guard_file;
   options.unguarded.parent = processes.parent;
   options.unguarded.open_files = processes.open_files;
@@ -17059,6 +17469,80 @@ ELASTIC_DECL agent_services complete_services(agent_services services,
 }
 
 }  // namespace elastic
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/contract/detail/printed_exception.hpp ----
+
+namespace elastic::detail {
+
+/// The exception that a program of Python has printed.
+struct printed_exception {
+  /// "ValueError: no such shard".
+  std::string text;
+  /// The program ends by it. Otherwise the script may have caught it and only shown it.
+  bool is_fatal = false;
+};
+
+/// A line without the "[rank3]: " that PyTorch puts before each line of an uncaught exception.
+inline std::string_view without_rank(std::string_view line) {
+  const std::size_t end = line.find("]:");
+  if (!line.starts_with("[rank") || end == line.npos) return line;
+  line.remove_prefix(end + 2);
+  if (line.starts_with(' ')) line.remove_prefix(1);
+  return line;
+}
+
+/// A line that may follow the exception: an entry of PyTorch's log, or a part of the message.
+inline bool may_follow(std::string_view line) {
+  return line.empty() || line.starts_with("[W") || line.starts_with("[E") ||
+         line.starts_with("frame #") || line.starts_with("Exception raised from");
+}
+
+/// Whether a line is "ValueError: no such shard" or "KeyboardInterrupt".
+inline bool names_exception(std::string_view line) {
+  const auto is_of_name = [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+           (letter >= '0' && letter <= '9') || letter == '_' || letter == '.';
+  };
+  const auto end = std::find_if_not(line.begin(), line.end(), is_of_name);
+  return end != line.begin() && (end == line.end() || *end == ':');
+}
+
+/// Whether the lines before an exception are a traceback that begins in a module.
+inline bool begins_in_module(const std::vector<std::string>& lines, std::size_t exception) {
+  std::size_t first = exception;
+  while (first > 0 && without_rank(lines[first - 1]).starts_with(' ')) --first;
+  if (first == 0 || first == exception) return false;
+  const std::string_view frame = without_rank(lines[first]);
+  return without_rank(lines[first - 1]).starts_with("Traceback (most recent call last)") &&
+         (frame.ends_with(", in <module>") || frame.find("_run_module_as_main") != frame.npos);
+}
+
+/// The exception with which a program of Python seems to end, from the last lines of its stderr:
+/// the last line of a traceback that begins in a module, or that PyTorch's hook for uncaught
+/// exceptions has printed, which puts the rank before each line. Nothing was printed after it but
+/// messages of PyTorch's own log. Empty if the lines end in another way.
+inline std::optional<printed_exception> last_exception(const std::vector<std::string>& lines) {
+  std::size_t last = lines.size();
+  while (last > 0 && may_follow(without_rank(lines[last - 1]))) --last;
+  if (last < 2) return std::nullopt;
+  const std::size_t exception = last - 1;
+  const std::string_view line = without_rank(lines[exception]);
+  const bool is_traceback =
+      names_exception(line) && without_rank(lines[exception - 1]).starts_with(' ');
+  const bool is_of_hook = line.size() < lines[exception].size();
+  if (!is_traceback || !(is_of_hook || begins_in_module(lines, exception))) return std::nullopt;
+  return printed_exception{std::string(line), is_of_hook};
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
 // ---- elastic/agent/impl/failure_report.ipp ----
 
@@ -17269,6 +17753,32 @@ inline std::string report_kind(const std::vector<run_result::failure>& failures,
   return text;
 }
 
+/// A line about the workers that the agent has stopped, and one for each exception with which they
+/// were ending, since one of these may be the cause: a worker closes its connections, and so makes
+/// others fail, before it has ended.
+inline std::string report_stopped(const std::vector<const run_result::failure*>& stopped) {
+  constexpr std::size_t most_exceptions = 3;
+  constexpr std::size_t shown_bytes = 200;
+  std::vector<int> ranks;
+  std::map<std::string, std::vector<int>> exceptions;
+  for (const run_result::failure* const each : stopped) {
+    ranks.push_back(each->rank);
+    const auto last = last_exception(each->last_stderr);
+    if (!last || last->text == "KeyboardInterrupt") continue;
+    std::string text = last->text.substr(0, shown_bytes);
+    if (exceptions.size() < most_exceptions || exceptions.contains(text)) {
+      exceptions[std::move(text)].push_back(each->rank);
+    }
+  }
+  if (ranks.empty()) return {};
+  std::string lines = fmt::format("Stopped by the agent because of it: rank {}\n",
+                                  rank_ranges(std::move(ranks)));
+  for (const auto& [text, own] : exceptions) {
+    lines += fmt::format("  rank {} had printed: {}\n", rank_ranges(own), text);
+  }
+  return lines;
+}
+
 }  // namespace detail
 
 ELASTIC_DECL std::string failure_report(const std::string& name,
@@ -17287,14 +17797,11 @@ ELASTIC_DECL std::string failure_report(const std::string& name,
     }
   }
   if (others.empty()) others = "  <NO_OTHER_FAILURES>\n";
-  std::vector<int> stopped;
+  std::vector<const run_result::failure*> stopped;
   for (const run_result::failure& failure : failures) {
-    if (&failure != root && detail::is_victim(failure, first_own)) stopped.push_back(failure.rank);
+    if (&failure != root && detail::is_victim(failure, first_own)) stopped.push_back(&failure);
   }
-  const std::string peers = stopped.empty()
-                                ? ""
-                                : fmt::format("Stopped by the agent because of it: rank {}\n",
-                                              detail::rank_ranges(std::move(stopped)));
+  const std::string peers = detail::report_stopped(stopped);
   const std::string title = name + " FAILED\n";
   constexpr std::size_t widest = 60;
   const std::size_t width = std::min(widest, detail::longest_line(title + others + cause));
@@ -19891,6 +20398,8 @@ inline std::string temporary_folder() {
 
 // ---- elastic/agent/impl/log_layout.ipp ----
 
+#include <charconv>
+
 namespace elastic {
 
 ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& run_id,
@@ -20006,6 +20515,48 @@ ELASTIC_DECL std::string log_layout::filtered_stdout_file() const {
 
 ELASTIC_DECL std::string log_layout::filtered_stderr_file() const {
   return shared_file("filtered_stderr.log");
+}
+
+namespace detail {
+
+/// The number behind `begin`, which ends a name; none: the name has another form.
+inline std::optional<std::int64_t> number_in_name(std::string_view name, std::string_view begin) {
+  if (!name.starts_with(begin)) return std::nullopt;
+  name.remove_prefix(begin.size());
+  std::int64_t number = 0;
+  const char* const last = name.data() + name.size();
+  const auto [stop, failure] = std::from_chars(name.data(), last, number);
+  if (failure != std::errc() || number < 0 || stop != last) return std::nullopt;
+  return number;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::vector<log_layout::found_worker> log_layout::find_workers(
+    const std::string& root) {
+  // By local rank, the newest: by attempt, then by epoch.
+  std::map<std::int64_t, std::tuple<std::int64_t, std::int64_t, std::string>> newest;
+  std::error_code failure;
+  for (const auto& attempt : std::filesystem::directory_iterator(root, failure)) {
+    const auto number = detail::number_in_name(attempt.path().filename().string(), "attempt_");
+    if (!number) continue;
+    for (const auto& worker : std::filesystem::directory_iterator(attempt.path(), failure)) {
+      const std::string name = worker.path().filename().string();
+      const std::string slot = name.substr(0, name.find("_epoch_"));
+      const auto local_rank = detail::number_in_name(slot, "");
+      const auto epoch = detail::number_in_name(name, slot + "_epoch_");
+      if (!local_rank || *local_rank >= limits::local_world_size) continue;
+      auto& known = newest[*local_rank];
+      known = std::max(known, {*number, epoch.value_or(0), worker.path().string()});
+    }
+  }
+  std::vector<found_worker> workers;
+  for (const auto& [local_rank, found] : newest) {
+    const std::string& directory = std::get<std::string>(found);
+    workers.push_back({static_cast<int>(local_rank), directory + "/stdout.log",
+                       directory + "/stderr.log"});
+  }
+  return workers;
 }
 
 ELASTIC_DECL void log_layout::discard() noexcept {
@@ -21188,7 +21739,11 @@ struct watched_worker {
 struct checkpoint_question {
   explicit checkpoint_question(asio::any_io_executor strand) : answered(std::move(strand)) {}
   std::int64_t id = 0;
+  time_point deadline{};
+  /// The local ranks that were asked, that have yet to answer, and that have saved.
+  std::set<int> asked;
   std::set<int> waiting;
+  std::set<int> saved;
   worker_channels::checkpoint_outcome outcome;
   event_flag answered;
   ELASTIC_DECL void settle(int local_rank, const std::string& problem);
@@ -21339,6 +21894,8 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   // Restarts after an error, so that no worker hangs unnoticed.
   ELASTIC_DECL static task<void> watch(self_pointer attempt);
   ELASTIC_DECL static task<void> watch_while_due(self_pointer self);
+  // Asks the worker of a connection, if it accepts requests and has not saved.
+  ELASTIC_DECL void ask(question& pending, connection& client, duration within);
   ELASTIC_DECL static task<worker_channels::checkpoint_outcome> ask_checkpoint(self_pointer self,
                                                                                duration timeout);
 };
@@ -22224,6 +22781,7 @@ ELASTIC_DECL bool line_matcher::matches(std::string_view line) const {
 }
 
 ELASTIC_DECL void line_tail::keep(std::string_view bytes) {
+  end_ += bytes.size();
   const std::string_view last = last_lines(bytes);
   if (last.size() < bytes.size()) {
     text_.assign(last);
@@ -22482,7 +23040,7 @@ ELASTIC_DECL std::unique_ptr<tee> process_slot::make_tee(
   tee_outlets outlets;
   outlets.file = std::move(stream.file);
   outlets.matches = plan.matches;
-  if (plan.console) outlets.console = console;
+  if (plan.console) outlets.console = plan.sink ? plan.sink : console;
   outlets.prefix = plan.prefix;
   outlets.json = plan.json;
   outlets.keep_tail = plan.keep_tail;
@@ -22525,7 +23083,7 @@ ELASTIC_DECL task<void> process_slot::wait_for_copies(std::shared_ptr<time_sourc
 ELASTIC_DECL void process_slot::release() {
   // After `abandon`, other coroutines still use the process; the last of them destroys it.
   if (abandoned) return;
-  if (err) tail_ = err->tail();
+  if (err) kept_ = err->kept();
   process.reset();
   out.reset();
   err.reset();
@@ -22533,8 +23091,7 @@ ELASTIC_DECL void process_slot::release() {
 }
 
 ELASTIC_DECL std::vector<std::string> process_slot::tail() const {
-  if (err) return err->tail();
-  return tail_file.empty() ? tail_ : read_file_tail(tail_file);
+  return err || tail_file.empty() ? kept().lines() : read_file_tail(tail_file);
 }
 
 ELASTIC_DECL std::string process_slot::text(time_point now) const {
@@ -22723,6 +23280,11 @@ ELASTIC_DECL std::function<std::vector<std::string>()> process_set::tail_reader(
     return [path = slot->tail_file] { return detail::read_file_tail(path); };
   }
   return [lines = tail(index)] { return lines; };
+}
+
+ELASTIC_DECL detail::line_tail process_set::kept(std::size_t index) const {
+  const auto slot = find(*state_, index);
+  return slot ? slot->kept() : detail::line_tail();
 }
 
 ELASTIC_DECL void process_set::dump(std::ostream& out) const {
@@ -23317,6 +23879,7 @@ ELASTIC_DECL process_spec process_builder::make(const worker_identity& identity,
     wrap_process(process, substitute_macros(spec_.wrap.command, macros));
   }
   process.environment = environment(identity, job, error_file);
+  if (spec_.has_slots) process.slot = identity.local_rank;
   process.passed_fd = parts_->passed_descriptor(identity.local_rank);
   if (!spec_.cpu_affinity.empty()) {
     process.processors = spec_.cpu_affinity.at(static_cast<std::size_t>(identity.local_rank));
@@ -24135,24 +24698,28 @@ ELASTIC_DECL task<void> make_room_for_descriptors(std::shared_ptr<time_source> t
 
 namespace elastic::detail {
 
-ELASTIC_DECL void output_tails::open(asio::any_io_executor executor, source answers) {
+ELASTIC_DECL void output_tails::open(asio::any_io_executor executor, source answers,
+                                     listing streams) {
   const std::lock_guard lock(mutex_);
   executor_ = std::move(executor);
   source_ = std::move(answers);
+  listing_ = std::move(streams);
 }
 
 ELASTIC_DECL void output_tails::close() {
   const std::lock_guard lock(mutex_);
   executor_ = {};
   source_ = {};
+  listing_ = {};
+}
+
+ELASTIC_DECL asio::any_io_executor output_tails::executor() {
+  const std::lock_guard lock(mutex_);
+  return executor_;
 }
 
 ELASTIC_DECL task<std::optional<output_reader>> output_tails::of(std::int64_t rank) {
-  asio::any_io_executor executor;
-  {
-    const std::lock_guard lock(mutex_);
-    executor = executor_;
-  }
+  const asio::any_io_executor executor = this->executor();
   if (!executor) co_return std::nullopt;
   const auto cancellation = co_await asio::this_coro::cancellation_state;
   task<std::optional<output_reader>> asking = ask(shared_from_this(), rank);
@@ -24169,6 +24736,24 @@ ELASTIC_DECL task<std::optional<output_reader>> output_tails::ask(
   }
   if (!answers) co_return std::nullopt;
   co_return answers(rank);
+}
+
+ELASTIC_DECL task<output_sources> output_tails::sources() {
+  const asio::any_io_executor executor = this->executor();
+  if (!executor) co_return output_sources();
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+  task<output_sources> asking = list(shared_from_this());
+  co_return co_await run_on(executor, std::move(asking), cancellation.slot());
+}
+
+ELASTIC_DECL task<output_sources> output_tails::list(std::shared_ptr<output_tails> self) {
+  listing streams;
+  {
+    const std::lock_guard lock(self->mutex_);
+    streams = self->listing_;
+  }
+  if (!streams) co_return output_sources();
+  co_return streams();
 }
 
 }  // namespace elastic::detail
@@ -24234,23 +24819,6 @@ inline std::optional<duration> uninterruptible_watch::look(std::size_t slot, cha
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 4
-
-// ---- elastic/process/detail/oom_kills.hpp ----
-
-namespace elastic::detail {
-
-/// How many processes the kernel has killed because memory ran out: in the memory cgroup of this
-/// process and those below it or, if the cgroup does not say, on the machine. Empty if neither
-/// says. Reads one small file.
-///
-/// @param root  a prefix for /proc and /sys
-ELASTIC_DECL std::optional<std::uint64_t> count_oom_kills(const std::string& root = "");
-
-/// The path of this process in a hierarchy of `file`, a /proc/self/cgroup, which has lines such as
-/// "0::/user.slice" and "4:memory:/jobs/7"; empty if it is in none.
-ELASTIC_DECL std::string cgroup_path(const std::string& file, std::string_view controller);
-
-}  // namespace elastic::detail
 
 // ---- elastic/process/detail/tree_usage.hpp ----
 
@@ -24360,7 +24928,11 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
       survivors_(strand, channels_, survivor_options(services)),
       hooks_(strand, spec_.hang_hook, hook_services(services)),
       processes_(strand, process_services(services)) {
-  if (tails_) tails_->open(strand, [this](std::int64_t rank) { return output_of(rank); });
+  if (tails_) {
+    tails_->open(
+        strand, [this](std::int64_t rank) { return output_of(rank); },
+        [this] { return output_sources(); });
+  }
   if (roles_) {
     roles_->open(strand, [this](std::int64_t revision) { channels_.tell_of_roles(revision); });
   }
@@ -24719,6 +25291,28 @@ ELASTIC_DECL std::optional<detail::output_reader> worker_group::output_of(std::i
     return tails;
   };
   return reader;
+}
+
+ELASTIC_DECL detail::output_sources worker_group::output_sources() const {
+  detail::output_sources sources;
+  sources.may_hang = layout_.may_hang();
+  for (std::size_t slot = 0; slot < attempt_.files.size(); ++slot) {
+    const detail::worker_files::output& files = attempt_.files[slot];
+    for (const bool is_err : {false, true}) {
+      detail::output_source& source = sources.streams.emplace_back();
+      source.rank = attempt_.base_rank + static_cast<std::int64_t>(slot);
+      source.is_err = is_err;
+      source.pid = processes_.pid(slot);
+      source.path = is_err ? files.err : files.out;
+      if (!source.path.empty()) continue;
+      source.is_kept = is_err;
+      if (!is_err) continue;
+      const detail::line_tail kept = detail::internals::kept(processes_, slot);
+      source.kept = kept.text();
+      source.end = kept.end();
+    }
+  }
+  return sources;
 }
 
 ELASTIC_DECL void worker_group::record_suspicion(const detail::suspicion_change& change) {
@@ -27596,6 +28190,10 @@ ELASTIC_DECL unique_fd above_passed(unique_fd fd) {
   return unique_fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, first));
 }
 
+ELASTIC_DECL unique_fd open_own_pidfd(const syscalls& calls) {
+  return above_passed(unique_fd(calls.pidfd_open(::getpid())));
+}
+
 /// Result: whether the whole guard was written; `errno` says why not.
 inline bool write_guard_image(int fd) {
   std::string_view rest(reinterpret_cast<const char*>(guard_image), sizeof guard_image);
@@ -27656,229 +28254,6 @@ ELASTIC_DECL std::optional<guard_file> guard_sources::next() {
   if (place == 0) return guard_in_memory();
   if (place <= folders.size()) return guard_in(folders[place - 1]);
   return std::nullopt;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/process/detail/limit_reached.ipp ----
-
-namespace elastic::detail {
-
-/// The process limit and counters of a cgroup.
-struct process_count {
-  std::uint64_t limit = 0;
-  std::uint64_t used = 0;
-  std::uint64_t refused = 0;
-};
-
-/// Empty if the cgroup has no limit ("max").
-inline std::optional<process_count> process_count_of(const std::string& folder) {
-  const auto number_in = [&](const char* file, std::string_view label) {
-    return number_after(read_proc_file(folder + file, limits::proc_file_bytes), label);
-  };
-  const auto limit = number_in("/pids.max", "");
-  const auto used = number_in("/pids.current", "");
-  if (!limit || !used) return std::nullopt;
-  return process_count{*limit, *used, number_in("/pids.events", "max ").value_or(0)};
-}
-
-/// The first full cgroup from `path` upwards; else the first one that has ever refused a process,
-/// since the processes that filled it may have ended.
-inline std::string full_cgroup(const std::string& mount, std::string path) {
-  std::string refusing;
-  for (;;) {
-    if (const auto count = process_count_of(mount + path)) {
-      const std::string text =
-          fmt::format("; the cgroup {} may have {} processes and threads (pids.max)",
-                      path.empty() ? "/" : path, count->limit);
-      if (count->used >= count->limit) return text;
-      if (refusing.empty() && count->refused > 0) refusing = text;
-    }
-    if (path.empty()) return refusing;
-    path.resize(path.rfind('/'));
-  }
-}
-
-inline std::string full_process_table(const std::string& root) {
-  const std::string own = root + "/proc/self/cgroup";
-  const std::string mounted = root + "/sys/fs/cgroup";
-  for (const auto& [mount, path] : {std::pair(mounted, cgroup_path(own, "")),
-                                    std::pair(mounted + "/pids", cgroup_path(own, "pids"))}) {
-    if (!path.starts_with('/')) continue;
-    if (std::string full = full_cgroup(mount, path); !full.empty()) return full;
-  }
-  // RLIMIT_NPROC does not apply to root.
-  rlimit limit{};
-  if (::geteuid() == 0 || ::getrlimit(RLIMIT_NPROC, &limit) != 0 ||
-      limit.rlim_cur == RLIM_INFINITY) {
-    return {};
-  }
-  return fmt::format("; this user may have {} processes and threads (ulimit -u)", limit.rlim_cur);
-}
-
-ELASTIC_DECL std::string limit_reached(int number, const std::string& root) {
-  if (number == EAGAIN) return full_process_table(root);
-  rlimit limit{};
-  if (number != EMFILE || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
-  return fmt::format("; this process may have {} open files (ulimit -n)", limit.rlim_cur);
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/process/detail/proc_file.ipp ----
-
-#include <dirent.h>
-
-#include <charconv>
-
-namespace elastic::detail {
-
-struct close_directory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
-ELASTIC_DECL std::string read_proc_file(const std::string& path, std::size_t most) {
-  std::string text;
-  const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  // The kernel gives a page or so at a time.
-  std::array<char, 4096> bytes;
-  while (file && text.size() < most) {
-    const ssize_t size =
-        ::read(file.get(), bytes.data(), std::min(bytes.size(), most - text.size()));
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) break;
-    text.append(bytes.data(), static_cast<std::size_t>(size));
-  }
-  return text;
-}
-
-ELASTIC_DECL std::optional<std::uint64_t> number_after(std::string_view text,
-                                                       std::string_view label) {
-  while (!text.starts_with(label)) {
-    const std::size_t end = text.find('\n');
-    if (end == text.npos) return std::nullopt;
-    text.remove_prefix(end + 1);
-  }
-  text.remove_prefix(label.size());
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  std::uint64_t number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failure != std::errc()) return std::nullopt;
-  return number;
-}
-
-ELASTIC_DECL std::vector<pid_t> numbered_entries(const std::string& path) {
-  std::vector<pid_t> numbers;
-  const std::unique_ptr<DIR, close_directory> directory(::opendir(path.c_str()));
-  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
-    const std::string_view name = entry->d_name;
-    pid_t number = 0;
-    const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (failure == std::errc() && end == name.data() + name.size()) numbers.push_back(number);
-  }
-  return numbers;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/process/detail/program_path.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::string seen_from(const std::string& directory, const std::string& path) {
-  if (directory.empty() || path.starts_with('/')) return path;
-  return directory + "/" + path;
-}
-
-/// The value of PATH in the environment, or the default of `execvp`.
-inline std::string_view search_path(const process_spec& spec) {
-  constexpr std::string_view name = "PATH=";
-  for (std::string_view entry : spec.environment) {
-    if (entry.starts_with(name)) return entry.substr(name.size());
-  }
-  return "/bin:/usr/bin";
-}
-
-enum class program_kind { missing, forbidden, executable };
-
-inline program_kind look_at_program(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) {
-    return errno == EACCES ? program_kind::forbidden : program_kind::missing;
-  }
-  if (S_ISDIR(status.st_mode)) return program_kind::missing;
-  const bool allowed = ::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) == 0;
-  return allowed ? program_kind::executable : program_kind::forbidden;
-}
-
-ELASTIC_DECL void refuse_unusable(const process_spec& spec) {
-  const auto check = [&](const std::string& text, const char* subject) {
-    if (text.find('\0') == text.npos) return;
-    throw error(errc::invalid_argument, fmt::format("{} of program '{}' has a zero byte in it",
-                                                    subject, spec.program.c_str()));
-  };
-  check(spec.program, "the name");
-  check(spec.directory, "the working directory");
-  for (const std::string& argument : spec.arguments) check(argument, "an argument");
-  for (const std::string& entry : spec.environment) check(entry, "an environment variable");
-  for (const int number : spec.ignored_signals) {
-    require_signal(number, "process_spec::ignored_signals");
-  }
-}
-
-ELASTIC_DECL std::string find_program(const process_spec& spec) {
-  const std::string& name = spec.program;
-  if (name.empty()) throw error(errc::program_not_found, "no program is named");
-  if (name.find('/') != name.npos) return name;
-
-  const std::string_view folders = search_path(spec);
-  std::string forbidden;
-  for (std::string_view rest = folders;;) {
-    const std::size_t colon = rest.find(':');
-    const std::string_view folder = rest.substr(0, colon);
-    std::string candidate(folder.empty() ? "." : folder);
-    candidate.append("/").append(name);
-    const program_kind kind = look_at_program(seen_from(spec.directory, candidate));
-    if (kind == program_kind::executable) return candidate;
-    if (kind == program_kind::forbidden && forbidden.empty()) forbidden = candidate;
-    if (colon == rest.npos) break;
-    rest.remove_prefix(colon + 1);
-  }
-  if (!forbidden.empty()) {
-    throw error(errc::program_not_executable,
-                fmt::format("program '{}' cannot be executed: {}", forbidden, errno_text(EACCES)));
-  }
-  throw error(errc::program_not_found,
-              fmt::format("program '{}' was not found in PATH ({})", name, folders));
-}
-
-/// Whether finding or starting the program may block on a file system that does not answer.
-inline bool start_may_hang(const process_spec& spec) {
-  if (!spec.directory.empty() && may_hang(spec.directory)) return true;
-  if (spec.program.find('/') != spec.program.npos) {
-    return may_hang(seen_from(spec.directory, spec.program));
-  }
-  for (std::string_view rest = search_path(spec);;) {
-    const std::size_t colon = rest.find(':');
-    const std::string_view folder = rest.substr(0, colon);
-    // The file may be a link to another file system than its folder's.
-    const std::string candidate = fmt::format("{}/{}", folder.empty() ? "." : folder, spec.program);
-    if (may_hang(seen_from(spec.directory, candidate))) return true;
-    if (colon == rest.npos) return false;
-    rest.remove_prefix(colon + 1);
-  }
-}
-
-ELASTIC_DECL task<std::string> find_program_on_thread(const process_spec& spec) {
-  if (!start_may_hang(spec)) co_return find_program(spec);
-  std::function<std::string()> work = [spec] {
-    // Only fills the kernel's caches: the start itself reports what is wrong with these paths.
-    if (!spec.directory.empty()) (void)::access(spec.directory.c_str(), X_OK);
-    const std::string path = find_program(spec);
-    (void)::access(seen_from(spec.directory, path).c_str(), X_OK);
-    return path;
-  };
-  co_return co_await run_blocking<std::string>(std::move(work));
 }
 
 }  // namespace elastic::detail
@@ -28317,7 +28692,8 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec 
     if (cancellation.cancelled() != asio::cancellation_type::none) {
       throw detail::asio_system_error(asio::error::operation_aborted);
     }
-    std::optional<started_guard> started = start_guard(spec, path);
+    task<std::optional<started_guard>> starting = start_guard(spec, path);
+    std::optional<started_guard> started = co_await std::move(starting);
     if (started) {
       std::unique_ptr<child> worker = co_await meet(spec, path, std::move(*started));
       if (worker) co_return worker;
@@ -28329,16 +28705,16 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec 
 }
 
 ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const std::string& path)
-    -> std::optional<started_guard> {
+    -> task<std::optional<started_guard>> {
   for (;;) {
-    if (!file_.fd && !take_next_source()) return std::nullopt;
+    if (!file_.fd && !take_next_source()) co_return std::nullopt;
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
       const int number = errno;
       const std::string why = errno_text(number);
       if (is_forbidden(number)) {
         give_up(fmt::format("a socket to it: {}", why));
-        return std::nullopt;
+        co_return std::nullopt;
       }
       throw error(errc::start_failed,
                   fmt::format("program '{}' cannot be started: {} (a socket to its guard){}", path,
@@ -28346,9 +28722,11 @@ ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const 
     }
     detail::unique_fd ours(ends[0]);
     const detail::unique_fd theirs = detail::above_passed(detail::unique_fd(ends[1]));
-    const detail::spawn_result result = spawn_guard(spec, path, theirs.get());
+    task<detail::spawn_result> spawning = spawn_guard(spec, path, theirs.get());
+    const detail::spawn_result result = co_await std::move(spawning);
     if (!result.failure) {
-      return started_guard{std::move(ours), detail::unique_fd(result.pidfd)};
+      started_guard started{std::move(ours), detail::unique_fd(result.pidfd)};
+      co_return std::move(started);
     }
     if (result.stage != detail::spawn_stage::execute || result.failure == E2BIG) {
       detail::throw_start_error(spec, path, result);
@@ -28359,10 +28737,10 @@ ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const 
   }
 }
 
-ELASTIC_DECL detail::spawn_result guarded_launcher::spawn_guard(const process_spec& spec,
-                                                                const std::string& path,
-                                                                int socket) {
-  if (!agent_) agent_ = detail::above_passed(detail::unique_fd(calls_.pidfd_open(::getpid())));
+ELASTIC_DECL task<detail::spawn_result> guarded_launcher::spawn_guard(const process_spec& spec,
+                                                                      const std::string& path,
+                                                                      int socket) {
+  if (!agent_) agent_ = detail::open_own_pidfd(calls_);
   const bool must_hold = options_.policy == guard_policy::required;
   const char* const promise = must_hold ? detail::guard_must_hold : detail::guard_may_fail;
   std::string linger = std::to_string(detail::linger_of(spec).count());
@@ -28376,7 +28754,12 @@ ELASTIC_DECL detail::spawn_result guarded_launcher::spawn_guard(const process_sp
                                       .open_files = options_.unguarded.open_files,
                                       .program = file_.fd.get(),
                                       .passed = {socket, agent_.get()}};
-  return detail::spawn(request, stack_, calls_);
+  if (options_.spawner) {
+    task<std::optional<detail::spawn_result>> spawning = options_.spawner->spawn(request);
+    const std::optional<detail::spawn_result> result = co_await std::move(spawning);
+    if (result) co_return *result;
+  }
+  co_return detail::spawn(request, stack_, calls_);
 }
 
 ELASTIC_DECL bool guarded_launcher::take_next_source() {
@@ -34739,6 +35122,8 @@ struct worker_signs {
     std::string text;
     /// When it was reported.
     time_point at{};
+    /// The program ends by it. Otherwise the script may have caught it and only shown it.
+    bool is_fatal = false;
   };
 
   int rank = 0;
@@ -34767,15 +35152,7 @@ struct worker_signs {
 /// Result: empty if the process has ended, or there is too much to read.
 ELASTIC_DECL std::optional<worker_activity> look_at_activity(pid_t root, std::size_t most_files);
 
-/// The exception with which a Python program ends, from the last lines of its stderr: the last line
-/// of a traceback that nobody has caught and after which nothing was printed but messages of
-/// PyTorch's own log. A traceback was not caught if it begins in a module, or if PyTorch's hook for
-/// such exceptions has printed it, which puts the rank before each line.
-///
-/// Result: "ValueError: no such shard"; empty if the lines end in another way.
-ELASTIC_DECL std::string uncaught_exception(const std::vector<std::string>& lines);
-
-/// The exception in the error file of a worker.
+/// The exception in the error file of a worker, which is fatal.
 ///
 /// @param since  an older file is none of this worker
 /// Result: empty if there is none, it is not complete, not a regular file or too large.
@@ -35688,6 +36065,66 @@ ELASTIC_DECL std::vector<std::string> misspelt_variables(const environment_map& 
 
 }  // namespace elastic::detail
 
+// ---- elastic/cli/detail/slurm_step.hpp ----
+
+namespace elastic::detail {
+
+/// Sentences about the settings taken from Slurm's variables, and about contradictions to them.
+struct slurm_words {
+  std::vector<std::string> notes;
+  std::vector<std::string> warnings;
+};
+
+/// In a step of Slurm (`srun`) that has several nodes and one task on each, finds out from Slurm's
+/// variables which nodes meet and where. Options win; `options` and `target` get only the rest.
+///
+/// Elsewhere nothing is taken: in a batch script, which runs on one of its job's nodes, in
+/// a worker of another agent, and with --standalone.
+/// Errors: `errc::invalid_argument` for a variable that would be used and says nothing sensible.
+ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line::facts& facts,
+                                          option_target& target);
+
+}  // namespace elastic::detail
+
+// ---- elastic/cli/detail/node_tasks.hpp ----
+
+namespace elastic::detail {
+
+/// What a scheduler's variables say of the tasks that it has started, of which this process is one.
+struct node_tasks {
+  /// Those of this node.
+  program_config::slot_plan slots;
+  /// Those of all nodes.
+  int all = 1;
+  /// This is the first task of all, which logs what is true of all.
+  bool is_first = false;
+  /// "Slurm's step", "mpirun".
+  std::string starter;
+  /// The tasks are on this node alone.
+  bool is_one_node = false;
+  /// Why these tasks cannot become one job; empty: they can.
+  std::string obstacle = {};
+};
+
+/// Result: empty for a process that no scheduler has started, that is alone on its node, or that is
+/// a worker of another agent; and in a heterogeneous job of Slurm.
+/// Errors: `errc::invalid_argument` for a variable that says nothing sensible.
+ELASTIC_DECL std::optional<node_tasks> find_node_tasks(const environment_map& environment);
+
+/// The numbers of tasks on each node, in Slurm's form: "4(x2),3" is 4, 4, 3. Empty for another text
+/// and for more than `limits::nodes` nodes.
+ELASTIC_DECL std::vector<int> parse_tasks_per_node(std::string_view text);
+
+/// Makes the tasks of this node one node of a job, whose workers they are; not with --standalone,
+/// and only for a program that can (`facts::runs_slots`).
+/// Result: sentences for the log.
+/// Errors: `errc::invalid_argument` for options that contradict the tasks, and those of
+/// `find_node_tasks`.
+ELASTIC_DECL slurm_words adopt_node_tasks(given_options& options, const command_line::facts& facts,
+                                          option_target& target);
+
+}  // namespace elastic::detail
+
 // ---- elastic/cli/detail/option_checks.hpp ----
 
 // Checks across options: contradictions, consequences, and options without effect.
@@ -35752,7 +36189,7 @@ ELASTIC_DECL std::string_view help_exit_codes();
 
 namespace elastic::detail {
 
-/// The place that takes a value.
+/// The field that takes the value of an option.
 template <class T>
 using option_field = std::function<T&(option_target&)>;
 
@@ -35825,7 +36262,7 @@ ELASTIC_DECL option_type texts_type(option_field<std::vector<std::string>> field
 /// "text, json or xml".
 ELASTIC_DECL std::string enumerated(const std::vector<std::string>& names);
 
-/// One of several names.
+/// A choice among several names.
 template <class Value>
 option_type choice_type(std::vector<std::pair<std::string, Value>> choices,
                         option_field<Value> field) {
@@ -35852,29 +36289,8 @@ option_type choice_type(std::vector<std::pair<std::string, Value>> choices,
   return type;
 }
 
-/// One of several names, which changes nothing.
+/// A choice among several names that changes nothing.
 ELASTIC_DECL option_type ignored_choice_type(std::vector<std::string> names);
-
-}  // namespace elastic::detail
-
-// ---- elastic/cli/detail/slurm_step.hpp ----
-
-namespace elastic::detail {
-
-/// Sentences about the settings taken from Slurm's variables, and about contradictions to them.
-struct slurm_words {
-  std::vector<std::string> notes;
-  std::vector<std::string> warnings;
-};
-
-/// In a step of Slurm (`srun`) that has several nodes and one task on each, finds out from Slurm's
-/// variables which nodes meet and where. Options win; `options` and `target` get only the rest.
-///
-/// Elsewhere nothing is taken: in a batch script, which runs on one of its job's nodes, in
-/// a worker of another agent, and with --standalone.
-/// Errors: `errc::invalid_argument` for a variable that would be used and says nothing sensible.
-ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line::facts& facts,
-                                          option_target& target);
 
 }  // namespace elastic::detail
 
@@ -35981,9 +36397,11 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   target.config.job.workers.environment = facts.environment;
   target.config.job.workers.program = facts.python;
   options.read_into(target, facts);
+  slurm_words tasks = adopt_node_tasks(options, facts, target);
   slurm_words slurm = adopt_slurm_step(options, facts, target);
   result.notes = std::move(slurm.notes);
-  result.warnings = std::move(slurm.warnings);
+  result.warnings = std::move(tasks.warnings);
+  for (std::string& sentence : slurm.warnings) result.warnings.push_back(std::move(sentence));
   result.threshold = read_log_level(facts.environment, result.warnings);
   result.io = read_io(facts.environment);
   for (std::string& sentence : misspelt_variables(facts.environment)) {
@@ -36014,6 +36432,17 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   return result;
 }
 
+/// The first of the tasks that would form a job shows what each of them would.
+inline early_exit shown_once(early_exit exit, const command_line::facts& facts) {
+  try {
+    const auto tasks = find_node_tasks(facts.environment);
+    if (facts.runs_slots && tasks && tasks->obstacle.empty() && !tasks->is_first) exit.text.clear();
+  } catch (const error&) {
+    // Its variables may be what is refused.
+  }
+  return exit;
+}
+
 }  // namespace detail
 
 ELASTIC_DECL std::variant<command_line, command_line::version_request, early_exit>
@@ -36024,9 +36453,10 @@ parse_command_line(const std::vector<std::string>& arguments, const command_line
     if (detail::shows(scanned, "--version")) {
       return command_line::version_request{detail::read_io(facts.environment)};
     }
-    return early_exit{0, detail::text_to_show(scanned, facts), false};
+    early_exit shown{0, detail::text_to_show(scanned, facts), false};
+    return detail::shown_once(std::move(shown), facts);
   } catch (const error& refusal) {
-    return refuse(refusal.what(), facts.program);
+    return detail::shown_once(refuse(refusal.what(), facts.program), facts);
   }
 }
 
@@ -36573,7 +37003,7 @@ class etcd_client {
   const etcd_options& options() const { return options_; }
   time_source& time() const { return *options_.time; }
 
-  /// The members, for messages.
+  /// The names of the members, for messages.
   ELASTIC_DECL std::string name() const;
 
   /// The version that /version reports: "3.4.23".
@@ -37539,7 +37969,7 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   /// Stops refreshing the key.
   ELASTIC_DECL task<void> release();
 
-  /// Also removes it.
+  /// Removes the key, too.
   ELASTIC_DECL task<void> remove();
 
   /// The key; empty if there is none.
@@ -37870,7 +38300,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   int size_ = 0;
   std::shared_ptr<store> agents_;
   std::optional<rendezvous_change> change_;
-  /// It has given up the others, and has not tried to reach them since.
+  /// The node has given up the others, and has not tried to reach them since.
   bool is_cut_off_ = false;
   int restarts_ = 0;
   torch_exit exit_;
@@ -38032,6 +38462,9 @@ class report_exchange {
   /// that, the reports start from the beginning.
   virtual void demanded(report_demand demand) = 0;
 
+  /// The server wants this output of workers, too, as a text of `output_demand`; empty: none.
+  virtual void demanded_output(std::string_view /*text*/) {}
+
   /// The next report to send, up to `limits::node_report_bytes`; empty: none for now.
   virtual std::string next_report() = 0;
 
@@ -38048,6 +38481,10 @@ class report_exchange {
   virtual void end_serving(const void* server) = 0;
 
   virtual report_demand demand() const = 0;
+
+  /// The output of workers that somebody reads, up to `limits::output_demand_bytes`; empty: nobody
+  /// does.
+  virtual std::string output_demand() const { return {}; }
 
   /// A node has sent a report. @param node  its key in the roster
   virtual void reported(std::int64_t node, std::string_view report) = 0;
@@ -38243,6 +38680,8 @@ struct resigned {};
 /// nothing.
 struct report_wanted {
   report_demand demand = report_demand::nothing;
+  /// See report_exchange::output_demand.
+  std::string output = {};
 };
 
 }  // namespace rendezvous_messages
@@ -39983,7 +40422,7 @@ inline task<void> reach_v3(std::shared_ptr<etcd_client> client) {
   if (!is_v3) throw error(errc::not_supported, why_not);
 }
 
-/// There is nothing to wait for: etcd has been reached.
+/// Completes at once: etcd has been reached.
 inline task<void> reached_v3(std::shared_ptr<etcd_client>) { co_return; }
 
 // Nodes of torchrun, and nodes that meet like them, do not know some options.
@@ -42212,11 +42651,15 @@ class report_collector {
   };
 
   report_demand demand() const { return demand_; }
+  const std::string& output() const { return output_; }
 
   /// Result: whether the demand has changed. When it becomes `nothing`, no node counts as asked.
-  bool set_demand(report_demand demand) {
+  /// @param output  see report_exchange::output_demand
+  bool set_demand(report_demand demand, std::string output) {
     if (demand == report_demand::nothing) asked_ = 0;
-    return std::exchange(demand_, demand) != demand;
+    const bool is_other_output = output_ != output;
+    output_ = std::move(output);
+    return std::exchange(demand_, demand) != demand || is_other_output;
   }
 
   /// Whether to ask a node now, as long as at most `limits::viewed_nodes` are asked.
@@ -42241,6 +42684,7 @@ class report_collector {
 
  private:
   report_demand demand_ = report_demand::nothing;
+  std::string output_;
   std::size_t asked_ = 0;
   std::vector<report> reports_;
 };
@@ -42393,7 +42837,8 @@ class rendezvous_coordinator {
 
   /// Asks each node that can report about itself for this much from now on. Asks at most as many
   /// nodes as are shown (`limits::viewed_nodes`).
-  ELASTIC_DECL void demand_reports(report_demand demand);
+  /// @param output  see report_exchange::output_demand
+  ELASTIC_DECL void demand_reports(report_demand demand, std::string output = {});
 
   /// The reports since the last call; none if none were asked for.
   std::vector<report_collector::report> take_reports() { return reports_.take(); }
@@ -44516,7 +44961,8 @@ ELASTIC_DECL std::string standby_key(const process_spec& spec) {
 
 /// Libraries create as many threads as they have processors, so these may be others, but not more.
 ELASTIC_DECL std::string pool_key(const process_spec& spec, const std::set<std::string>& by_rank) {
-  return joined_start(spec, std::to_string(spec.processors.size()), [&](const std::string& name) {
+  const std::string place = fmt::format("{} {}", spec.processors.size(), spec.slot);
+  return joined_start(spec, place, [&](const std::string& name) {
     return !may_change(name) && !is_of_rank(name) && by_rank.count(name) == 0;
   });
 }
@@ -45663,7 +46109,9 @@ ELASTIC_DECL void standby_set::log_pool(const std::string& key, const process_sp
     }
   }
   if (detail::pool_key(spec, by_rank_) != other->second.pool) {
-    log_bound("the workers differ in their arguments, or in variables that libraries read");
+    log_bound(spec.slot != other->second.spec.slot
+                  ? "each worker has a slot of its own"
+                  : "the workers differ in their arguments, or in variables that libraries read");
   }
 }
 
@@ -45824,7 +46272,10 @@ inline bool was_cancelled(const std::exception& caught) {
 
 /// The descriptors that become 0, 1 and 2 of a worker; empty if one of them cannot be inherited.
 inline std::vector<int> streams_of(const process_spec& spec) {
-  const int descriptors[3] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
+  int descriptors[3] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
+  // The input of this process is that of slot 0.
+  static const unique_fd empty_input = open_null(real_syscalls);
+  if (spec.slot > 0 && spec.stdin_fd < 0) descriptors[0] = empty_input.get();
   std::vector<int> streams;
   for (int number = 0; number < 3; ++number) {
     const int flags = descriptors[number] >= 0 ? 0 : ::fcntl(number, F_GETFD);
@@ -47761,6 +48212,72 @@ ELASTIC_DECL std::string closing_words(const std::string& name, const role_group
 
 #if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
+// ---- elastic/status/detail/job_curves.hpp ----
+
+namespace elastic::detail {
+
+/// A value over time, as means over spans of equal length. There are `limits::curve_points` at
+/// most: when these are full, the spans become twice as long, so that a curve of weeks takes as
+/// much memory as one of minutes.
+class curve {
+ public:
+  struct point {
+    std::int64_t begin_us = 0;
+    /// The last step of the span.
+    std::int64_t step = 0;
+    double sum = 0;
+    std::int64_t count = 0;
+  };
+
+  /// A value that is not finite is left out. A clock that was set back continues the last span.
+  ELASTIC_DECL void add(double value, std::int64_t step, std::int64_t now_us);
+
+  const std::vector<point>& points() const { return points_; }
+  std::int64_t span_us() const { return span_us_; }
+
+ private:
+  std::int64_t span_us_ = 1'000'000;
+  std::vector<point> points_;
+};
+
+/// How the training of a node's workers goes: the duration of their steps and the metrics that they
+/// report, over time, with what disturbed them. A plain value without clocks; bounded, whatever it
+/// is told.
+///
+/// Thread-safety: one thread at a time.
+class job_curves {
+ public:
+  /// Marks failures, changes of the nodes, replacements and stalls.
+  ELASTIC_DECL void take(const journal_record& record);
+
+  /// Takes a report of a worker. A metric that several report is that of the lowest rank.
+  /// @param step_seconds  the duration of a step; 0: unknown
+  ELASTIC_DECL void take(const worker_progress& made, double step_seconds, std::int64_t now_us);
+
+  /// {"curves": [{"name": "loss", "span_us": …, "points": [[time_us, step, mean], …]}, …],
+  /// "marks": [{"time_us": …, "kind": "failure", "text": "…"}, …]}. The duration of a step is the
+  /// curve "step_seconds", the first one.
+  ELASTIC_DECL std::string json() const;
+
+ private:
+  struct metric {
+    /// The lowest rank of the attempt that has reported it.
+    int rank = 0;
+    curve values;
+  };
+  struct mark {
+    std::int64_t time_us = 0;
+    std::string_view kind;
+    std::string text;
+  };
+
+  curve step_seconds_;
+  std::map<std::string, metric> metrics_;
+  std::deque<mark> marks_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/status/detail/job_state.hpp ----
 
 namespace elastic::detail {
@@ -48186,7 +48703,7 @@ struct node_report;
 
 /// The news in a node's report.
 struct job_news {
-  /// It is this node's own.
+  /// The report is this node's own.
   bool is_own = false;
   /// More than steps.
   bool has_changed = false;
@@ -48200,7 +48717,7 @@ struct viewed_node {
   job_roster::entry entry = {};
   /// The time since which its state has been this, as far as was seen.
   std::int64_t since_us = 0;
-  /// It is this one.
+  /// The node is this one.
   bool is_own = false;
   /// The epoch of its journal; 0: it has told nothing.
   std::int64_t epoch = 0;
@@ -48303,8 +48820,13 @@ class job_view {
   bool is_shown_elsewhere() const { return is_shown_elsewhere_; }
   void shown_elsewhere(bool is_shown) { is_shown_elsewhere_ = is_shown; }
 
-  /// Those of the state, with what they report; by local rank.
+  /// The workers of the state, with their reports, by local rank.
   const std::vector<viewed_worker>& workers() const { return workers_; }
+  /// The worker of a local rank; null: there is none.
+  const viewed_worker* worker(int local_rank) const {
+    const auto place = static_cast<std::size_t>(local_rank);
+    return local_rank >= 0 && place < workers_.size() ? &workers_[place] : nullptr;
+  }
 
   /// The seconds of one use of time up to `now_us`. The step that workers are making
   /// belongs to nothing until they report it.
@@ -48486,10 +49008,15 @@ struct journal_record;
 
 namespace detail {
 
+class output_desk;
+struct output_delivery;
+struct output_request;
+struct output_reading;
 class report_feed;
 
-/// What the copies of a job_monitor share. As the reports of a rendezvous, it sends reports about
-/// this node to the node that serves the rendezvous; on that node, its view has the whole job.
+/// The shared state of the copies of a job_monitor. As the reports of a rendezvous, it sends
+/// reports about this node to the node that serves the rendezvous; on that node, its view has the
+/// whole job.
 ///
 /// Thread-safety: any thread.
 class job_monitor_core final : public report_exchange {
@@ -48500,6 +49027,9 @@ class job_monitor_core final : public report_exchange {
 
   /// The current state of the job. A view is immutable; a change replaces it by a new one.
   ELASTIC_DECL std::shared_ptr<const job_view> view() const;
+
+  /// How the training goes, as `job_curves::json` writes it.
+  ELASTIC_DECL std::string curves() const;
 
   /// The counters of this node's stores; empty: it serves none, or they are not counted.
   ELASTIC_DECL std::optional<viewed_stores> stores() const;
@@ -48526,17 +49056,41 @@ class job_monitor_core final : public report_exchange {
   ELASTIC_DECL void end_following();
   ELASTIC_DECL void look();
 
+  // ---- who reads the output of workers ----------------------------------------------------------
+
+  /// The other nodes send lines for a reader, as long as the result lives. Null: there are
+  /// `limits::output_readers` already. The monitor must outlive it.
+  ELASTIC_DECL std::shared_ptr<const std::int64_t> begin_reading(const output_reading& reading);
+
+  /// The lines that have arrived for a reader since the last call. @param id  that of its reading
+  ELASTIC_DECL output_delivery collect_output(std::int64_t id);
+
+  /// What the node that shows the job wants to read; nothing if that is this node.
+  ELASTIC_DECL output_request wanted_output() const;
+
+  /// Sets the function that is called, from any thread, when `wanted_output` has changed. It must
+  /// not throw or call the monitor. Empty: none.
+  ELASTIC_DECL void on_output_demand(std::function<void()> call);
+
+  /// Whether lines that were to be sent still wait.
+  ELASTIC_DECL bool has_unsent_output() const;
+
+  /// Sends lines to the node that shows the job: the text of an output_report.
+  ELASTIC_DECL void send_output(std::string report);
+
   // ---- what is told -----------------------------------------------------------------------------
 
   ELASTIC_DECL void take(const journal_record& record);
   ELASTIC_DECL void progressed(const worker_progress& made);
 
   ELASTIC_DECL void demanded(report_demand demand) override;
+  ELASTIC_DECL void demanded_output(std::string_view text) override;
   ELASTIC_DECL std::string next_report() override;
   ELASTIC_DECL void on_report(std::function<void()> call) override;
   ELASTIC_DECL void begin_serving(const void* server, std::function<void()> on_demand) override;
   ELASTIC_DECL void end_serving(const void* server) override;
   ELASTIC_DECL report_demand demand() const override;
+  ELASTIC_DECL std::string output_demand() const override;
   ELASTIC_DECL void reported(std::int64_t node, std::string_view report) override;
   ELASTIC_DECL void listed(job_roster roster) override;
 
@@ -48545,12 +49099,14 @@ class job_monitor_core final : public report_exchange {
   ELASTIC_DECL job_view& change_view();
   ELASTIC_DECL report_demand demand_at(std::int64_t now_us) const;
   ELASTIC_DECL void pass_demand();
+  ELASTIC_DECL void pass_output_demand();
   ELASTIC_DECL void announce_report();
   ELASTIC_DECL void announce_change();
 
   std::shared_ptr<time_source> time_;
   mutable std::mutex mutex_;
   job_view view_;
+  job_curves curves_;
   /// The copy of `view_` that viewers have; null: it has changed since.
   mutable std::shared_ptr<const job_view> shown_;
   std::int64_t progress_us_ = 0;
@@ -48558,14 +49114,17 @@ class job_monitor_core final : public report_exchange {
   std::function<void()> on_change_;
   std::function<std::optional<viewed_stores>()> stores_;
   std::int64_t changes_ = 0;
-  // Of this node for the one that serves.
+  // The reports of this node to the one that serves.
   report_demand wanted_ = report_demand::nothing;
   std::unique_ptr<report_feed> feed_;
   std::function<void()> on_report_;
   bool is_report_noted_ = false;
   bool has_progress_ = false;
   bool reports_to_itself_ = false;
-  // Of the other nodes, if this one serves.
+  std::unique_ptr<output_request> wanted_output_;
+  std::deque<std::string> unsent_output_;
+  std::function<void()> on_output_demand_;
+  // The reports of the other nodes, if this one serves.
   bool is_shown_ = false;
   std::weak_ptr<job_journal> journal_;
   int followers_ = 0;
@@ -48573,17 +49132,86 @@ class job_monitor_core final : public report_exchange {
   const void* server_ = nullptr;
   std::function<void()> on_demand_;
   report_demand passed_demand_ = report_demand::nothing;
+  std::unique_ptr<output_desk> desk_;
+  /// What the other nodes were asked for.
+  std::string passed_output_;
 };
 
 }  // namespace detail
 
 }  // namespace elastic
 
+// ---- elastic/status/detail/output_sender.hpp ----
+
+namespace elastic::detail {
+
+class job_monitor_core;
+class output_feed;
+class output_tails;
+struct output_request;
+
+/// Sends the output of this node's workers to the node that shows the job, as far as somebody reads
+/// it there. While nobody does, it runs nothing.
+///
+/// Thread-safety: the agent's strand.
+class output_sender final : public agent_part, public std::enable_shared_from_this<output_sender> {
+ public:
+  ELASTIC_DECL output_sender(std::shared_ptr<job_monitor_core> monitor,
+                             std::shared_ptr<output_tails> tails,
+                             const agent_part::context& agent);
+
+  /// Follows the demand from now on.
+  ELASTIC_DECL void start();
+
+  /// Sends the last lines, if somebody reads them.
+  ELASTIC_DECL task<void> end() override;
+  ELASTIC_DECL task<void> close() override;
+
+ private:
+  /// The lines of one reading, and whether those with which it begins were sent.
+  struct sending {
+    std::shared_ptr<output_feed> feed;
+    bool is_drained = false;
+  };
+
+  ELASTIC_DECL void wake();
+  ELASTIC_DECL static task<void> run(std::shared_ptr<output_sender> self);
+  ELASTIC_DECL task<bool> send_all(std::shared_ptr<const output_request> wanted);
+  ELASTIC_DECL task<bool> send_some(std::int64_t id);
+  ELASTIC_DECL void update(const output_request& wanted);
+
+  std::shared_ptr<job_monitor_core> monitor_;
+  std::shared_ptr<output_tails> tails_;
+  std::shared_ptr<time_source> time_;
+  logger log_;
+  asio::any_io_executor strand_;
+  bool is_running_ = false;
+  /// The workers have ended.
+  bool is_ending_ = false;
+  std::int64_t viewer_ = 0;
+  /// The reading that comes first at the next look.
+  std::size_t turn_ = 0;
+  std::map<std::int64_t, sending> sendings_;
+  task_group tasks_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/status/impl/add_monitor.ipp ----
 
 namespace elastic {
 
 namespace detail {
+
+/// Adds the part that sends the workers' output to the node that shows the job.
+inline void add_output(agent_services& services, const std::shared_ptr<job_monitor_core>& monitor,
+                       const std::shared_ptr<output_tails>& tails) {
+  add_part(services, "output", [monitor, tails](const agent_part::context& agent) {
+    auto sender = new_shared<output_sender>(monitor, tails, agent);
+    sender->start();
+    return sender;
+  });
+}
 
 inline void measure_stores(job_monitor_core& monitor, const std::shared_ptr<store_meter>& meter) {
   monitor.measure_stores([meter]() -> std::optional<viewed_stores> {
@@ -48613,6 +49241,8 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
   links.reports = core;
   if (!links.meter) links.meter = detail::new_shared<detail::store_meter>();
   detail::measure_stores(*core, links.meter);
+  if (!links.tails) links.tails = detail::new_shared<detail::output_tails>();
+  detail::add_output(services, core, links.tails);
   return monitor;
 }
 
@@ -48628,6 +49258,7 @@ ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_paramet
   links.tails = detail::internals::tails_of(roles, role);
   links.meter = detail::new_shared<detail::store_meter>();
   detail::measure_stores(*core, links.meter);
+  detail::add_output(services, core, links.tails);
 }
 
 }  // namespace elastic
@@ -48661,10 +49292,8 @@ inline status_server::options plan_server(const launch_config& config,
     shown.token = read_status_token(options.status_token_file);
   }
   shown.monitor = add_monitor(services, config.rendezvous);
-  std::shared_ptr<output_tails>& tails = internals::of(services).tails;
-  if (!tails) tails = new_shared<output_tails>();
   shown.journal = services.journal;
-  internals::of(shown).tails = tails;
+  internals::of(shown).tails = internals::of(services).tails;
   shown.time = services.time;
   shown.log = services.log;
   const std::string left_out = left_out_of_page(config);
@@ -49004,6 +49633,100 @@ class ELASTIC_EXPORT socket_stream final : public byte_stream {
 
 #if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
+// ---- elastic/status/detail/output_message.hpp ----
+
+namespace elastic::detail {
+
+/// A choice of lines from the output of a job's workers.
+struct output_reading {
+  struct range {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+
+    friend bool operator==(const range&, const range&) = default;
+  };
+
+  /// Empty: all ranks.
+  std::vector<range> ranks = {};
+  bool has_out = true;
+  bool has_err = true;
+  /// The last lines of each stream with which it begins.
+  int lines = 100;
+  /// It goes on with the lines that are written later.
+  bool follows = false;
+
+  ELASTIC_DECL bool wants(std::int64_t rank, bool is_err) const;
+
+  friend bool operator==(const output_reading&, const output_reading&) = default;
+};
+
+/// Parses ranks such as "0-7,12". Errors: `errc::invalid_argument`, one sentence.
+ELASTIC_DECL std::vector<output_reading::range> parse_rank_ranges(std::string_view text);
+
+/// The number of lines with which a reading begins. Errors: `errc::invalid_argument`.
+ELASTIC_DECL int parse_read_lines(std::string_view text);
+
+/// Parses the query of a request: "ranks=0-7&stream=stderr&lines=20&follow". Each parameter may be
+/// missing, and others are passed over.
+/// Errors: `errc::invalid_argument`, one sentence that names the parameter.
+ELASTIC_DECL output_reading parse_output_query(std::string_view query);
+
+/// The query that `parse_output_query` reads.
+ELASTIC_DECL std::string to_query(const output_reading& reading);
+
+/// Lines of one stream of a worker.
+struct output_piece {
+  std::int64_t rank = 0;
+  bool is_err = false;
+  /// The bytes of the stream before the text that were left out, because too much was written.
+  std::uint64_t skipped = 0;
+  /// Whole lines, each with '\n'.
+  std::string text = {};
+};
+
+/// The output that the node which shows a job wants of the others: what somebody reads there.
+struct output_request {
+  struct entry {
+    /// Distinguishes it from all others of this viewer.
+    std::int64_t id = 0;
+    /// The reader is slow: nothing more is sent until it has caught up.
+    bool is_paused = false;
+    output_reading reading = {};
+  };
+
+  /// The epoch of the journal of the node that shows the job; 0: nobody reads.
+  std::int64_t viewer = 0;
+  std::vector<entry> readings = {};
+};
+
+ELASTIC_DECL std::string to_text(const output_request& request);
+
+/// Errors: `errc::protocol_violation`, `errc::invalid_argument`.
+ELASTIC_DECL output_request parse_output_request(std::string_view text);
+
+/// The lines that a node sends for one reading. It travels as a report of the node.
+struct output_report {
+  std::int64_t id = 0;
+  std::vector<output_piece> pieces = {};
+  /// All of the lines with which the reading begins were sent.
+  bool is_drained = false;
+  bool lacks_out = false;
+};
+
+/// The lines in one report: in base64, and with one line that exceeds this, at most
+/// `limits::node_report_bytes`.
+inline constexpr std::size_t output_report_lines_bytes = 14 * 1024;
+
+ELASTIC_DECL std::string to_text(const output_report& report);
+
+/// Whether a report of a node has output. Nothing else of it is checked.
+ELASTIC_DECL bool is_output_report(std::string_view text);
+
+/// Errors: `errc::protocol_violation`, one sentence that says what is wrong with it.
+ELASTIC_DECL output_report parse_output_report(std::string_view text);
+
+}  // namespace elastic::detail
+
 // ---- elastic/status/detail/status_gate.hpp ----
 
 namespace elastic::detail {
@@ -49025,11 +49748,11 @@ struct status_gate {
 
 /// The verdict on a request.
 enum class admission {
-  /// It is answered.
+  /// The request is answered.
   granted,
   /// The token is in the query: the browser gets the cookie, and asks again without it.
   granted_by_query,
-  /// It names a host that this is not.
+  /// The request names another host.
   wrong_host,
   /// A page of another site sends it, and not because a user follows a link to the status page.
   cross_site,
@@ -49043,6 +49766,9 @@ ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right);
 
 /// The value of a parameter of a query, as it was sent; empty if there is none.
 ELASTIC_DECL std::string_view query_value(std::string_view query, std::string_view name);
+
+/// Whether a query names a parameter, with a value or without.
+ELASTIC_DECL bool has_parameter(std::string_view query, std::string_view name);
 
 }  // namespace elastic::detail
 
@@ -49064,6 +49790,8 @@ struct status_answer {
   bool is_stream = false;
   /// The body is what the worker of this rank wrote last, which is yet to be asked for.
   std::optional<std::int64_t> output_of_rank = {};
+  /// The stream is output of the workers, which needs more rights than the rest; none: of events.
+  std::optional<output_reading> reading = {};
   /// The place of the role whose events or output these are, in a job of several; none: the
   /// events are of the job.
   std::optional<std::size_t> role = {};
@@ -49074,6 +49802,11 @@ struct status_answer {
 struct status_source {
   std::function<std::shared_ptr<const job_view>()> view;
   std::function<std::optional<viewed_stores>()> stores;
+  std::function<std::string()> curves;
+  /// The records that the agent still has, oldest first.
+  std::function<std::vector<journal_record>()> records;
+  /// Whether clients that may look may read the output of all ranks, too.
+  bool shows_output = false;
 };
 
 /// The answer to a request, without I/O.
@@ -49108,15 +49841,24 @@ ELASTIC_DECL std::optional<role_path> role_path_of(std::string_view path);
 ELASTIC_DECL status_answer answer_of(const http_head& request, const status_gate& gate,
                                      const roles_source& source, std::int64_t now_us);
 
-/// There is no role with the name that a path has.
+/// The response to a path that names no role of the job.
 ELASTIC_DECL status_answer unknown_role_answer(const std::vector<std::string>& names);
 
-/// One that says why nothing else is answered.
+/// A response that refuses a request, and says why.
 ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why);
 
 /// The answer as it is sent. @param has_body  false: only its head, as HEAD wants it
 ELASTIC_DECL std::string response_text(const status_answer& answer, bool has_body,
                                        bool keeps_connection);
+
+/// Lines as an event for readers of output.
+ELASTIC_DECL std::string output_event(const output_piece& piece);
+
+/// A sentence for readers of output, as an event.
+ELASTIC_DECL std::string output_notice(std::string_view sentence);
+
+/// The last event for a reader of output.
+inline constexpr std::string_view output_end = "event: end\ndata: {}\n\n";
 
 /// The place in the journal from which a viewer goes on.
 struct event_cursor {
@@ -49165,6 +49907,208 @@ ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_he
 /// The outcome: as JSON, or as text for clients that want text.
 ELASTIC_DECL status_answer command_answer(const http_head& request,
                                           const job_command::outcome& outcome);
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/output_desk.hpp ----
+
+namespace elastic::detail {
+
+class viewed_job;
+
+/// The lines that have arrived for a reader since it last asked.
+struct output_delivery {
+  std::vector<output_piece> pieces = {};
+  /// The nodes, by name, that have not sent all of the lines with which the reading begins.
+  std::vector<std::string> awaited = {};
+  bool lacks_out = false;
+};
+
+/// The readers of a job's output on the node that shows it, and the lines that other nodes have
+/// sent for each. A plain value without clocks; bounded, whatever is sent: if a reader is slow, the
+/// nodes pause, and what arrives nevertheless replaces what has waited for longest.
+///
+/// Thread-safety: one thread at a time.
+class output_desk {
+ public:
+  /// @param job  its nodes are asked, but for this one
+  /// Result: the id of the reading; 0: there are `limits::output_readers` already.
+  ELASTIC_DECL std::int64_t begin(const output_reading& reading, const viewed_job& job);
+  ELASTIC_DECL void end(std::int64_t id);
+
+  /// No other node is reached any more: nothing more of them comes.
+  ELASTIC_DECL void lose_nodes();
+
+  /// Takes what a node has sent. @param node  its key in the roster
+  ELASTIC_DECL void take(std::int64_t node, output_report report);
+
+  /// @param job  a node that it has lost is not waited for
+  ELASTIC_DECL output_delivery collect(std::int64_t id, const viewed_job& job);
+
+  /// What the nodes are to send; empty: nobody reads.
+  /// @param viewer  the epoch of this node's journal
+  ELASTIC_DECL std::string demand(std::int64_t viewer) const;
+
+ private:
+  using stream = std::pair<std::int64_t, bool>;
+
+  struct reader {
+    output_reading reading;
+    std::set<std::int64_t> awaited;
+    std::deque<output_piece> pieces = {};
+    std::size_t bytes = 0;
+    /// By stream: what was dropped of it since its last piece was collected.
+    std::map<stream, std::uint64_t> dropped = {};
+    bool is_paused = false;
+    bool lacks_out = false;
+  };
+
+  std::map<std::int64_t, reader> readers_;
+  std::int64_t last_ = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/stream_reader.hpp ----
+
+namespace elastic::detail {
+
+/// Picks the lines of a stream for a reader. Each ends with '\n', whatever it ended with. Of one
+/// that is longer than `limits::read_line_bytes`, the rest is counted.
+class line_picker {
+ public:
+  /// Appends the lines that end in `bytes` to `out`.
+  ELASTIC_DECL void feed(std::string_view bytes, std::string& out);
+
+  /// Ends the stream with what there is of its last line.
+  ELASTIC_DECL void finish(std::string& out);
+
+ private:
+  ELASTIC_DECL bool put(const line_piece& piece, std::string& out);
+
+  line_cutter cutter_;
+  std::string line_;
+  std::uint64_t cut_ = 0;
+  bool is_open_ = false;
+};
+
+/// Reads the whole lines of one stream: from a file that grows, and may be rotated, truncated or
+/// removed, or from what the agent keeps. It holds no file open, and reads at most
+/// `limits::read_backlog_bytes` behind the end: what is older is skipped and counted.
+///
+/// Thread-safety: one thread at a time. It blocks as the file does.
+class stream_reader {
+ public:
+  /// @param last_lines  how many of the lines that are there now it begins with; none: all
+  explicit stream_reader(std::optional<int> last_lines) : last_lines_(last_lines) {}
+
+  /// Reads on, if no line is ready.
+  ELASTIC_DECL void read(const output_source& source);
+
+  /// The stream has ended: what there is of its last line is a line.
+  void finish() { picker_.finish(ready_); }
+
+  /// Nothing more was there at the last look.
+  bool has_read_all() const { return is_at_end_; }
+
+  /// Lines that are ready, up to `most` bytes, but at least one.
+  ELASTIC_DECL std::string take(std::size_t most);
+
+  /// The bytes before the lines that are ready that were skipped since the last call.
+  std::uint64_t take_skipped() { return std::exchange(skipped_, 0); }
+
+  bool has_lines() const { return taken_ < ready_.size(); }
+
+  /// The same, and no line is ready.
+  bool is_at_end() const { return is_at_end_ && !has_lines(); }
+
+ private:
+  struct file_place {
+    dev_t device = 0;
+    ino_t number = 0;
+    std::uint64_t size = 0;
+    bool is_missing = false;
+
+    bool is_same_file(const file_place& other) const {
+      return device == other.device && number == other.number;
+    }
+  };
+
+  ELASTIC_DECL static file_place look_at(const std::string& path);
+  ELASTIC_DECL void read_kept(const output_source& source);
+  ELASTIC_DECL void read_file(const std::string& path);
+  ELASTIC_DECL void read_on(const std::string& path, std::uint64_t end);
+  ELASTIC_DECL std::uint64_t skip_to(std::uint64_t begin);
+  ELASTIC_DECL void feed(std::string_view bytes);
+  ELASTIC_DECL void keep_last(int lines);
+
+  line_picker picker_;
+  /// The file that was read last, and the bytes of it or of the kept stream that were read.
+  file_place file_;
+  std::int64_t pid_ = 0;
+  std::uint64_t position_ = 0;
+  /// Until the first look.
+  std::optional<int> last_lines_;
+  /// What follows is the rest of a line whose beginning was skipped.
+  bool is_mid_line_ = false;
+  bool is_at_end_ = false;
+  std::uint64_t skipped_ = 0;
+  std::string ready_;
+  std::size_t taken_ = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/output_feed.hpp ----
+
+namespace elastic::detail {
+
+/// The output of the workers of this node for one reader: each stream in its order, and no stream
+/// before another's turn.
+///
+/// Thread-safety: one thread at a time. It blocks as the files do.
+class output_feed {
+ public:
+  explicit output_feed(output_reading reading) : reading_(std::move(reading)) {}
+
+  const output_reading& reading() const { return reading_; }
+
+  /// The next lines: up to `most` bytes with what a message has for each piece, and one line more.
+  /// @param sources  the present streams; one that is no longer among them is read to its end
+  ELASTIC_DECL std::vector<output_piece> next(const std::vector<output_source>& sources,
+                                              std::size_t most);
+
+  /// Everything that was there at the last look was given.
+  bool is_drained() const { return is_drained_; }
+
+  /// The stdout of a worker that is read is kept nowhere.
+  bool lacks_out() const { return lacks_out_; }
+
+ private:
+  struct stream {
+    output_source source;
+    stream_reader reader;
+    bool is_listed = true;
+  };
+
+  ELASTIC_DECL void update(const std::vector<output_source>& sources);
+  ELASTIC_DECL bool waits(const stream& latter) const;
+  ELASTIC_DECL void give(stream& from, std::size_t most, std::vector<output_piece>& pieces);
+
+  output_reading reading_;
+  std::vector<stream> streams_;
+  std::size_t turn_ = 0;
+  bool has_begun_ = false;
+  bool is_drained_ = false;
+  bool lacks_out_ = false;
+};
+
+/// Reads on, on a thread if the files may hang, for at most `limits::shown_lines_patience`.
+/// Result: none if they did not answer; the feed must not be used again then.
+/// Cancellation: all types; the same.
+ELASTIC_DECL task<std::optional<std::vector<output_piece>>> read_output(
+    std::shared_ptr<output_feed> feed, std::shared_ptr<output_tails> tails,
+    std::shared_ptr<time_source> time, std::size_t most);
 
 }  // namespace elastic::detail
 
@@ -49322,7 +50266,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     /// See command_peer.
     std::optional<std::uint32_t> user;
     bool follows_events = false;
-    /// It waits for what comes of a command.
+    /// The client waits for the result of a command.
     bool awaits_command = false;
 
     bool is_busy() const { return follows_events || awaits_command; }
@@ -49433,7 +50377,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     }
   }
 
-  /// One request after the other, until the client or a time-out ends it.
+  /// Answers one request after the other, until the client or a time-out ends the connection.
   static task<void> serve(self_pointer self, client_pointer served) {
     http_parser parser(http_parser::message::request, status_request_bounds);
     std::string received;
@@ -49475,10 +50419,12 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     if (self->path_within(request.path) == "/api/v1/job" && made.status == 200) {
       for (const shown_job* const job : self->jobs_of(made.role)) job->monitor->look();
     }
-    if (made.is_stream && self->followers_ >= limits::status_followers) {
+    if (made.is_stream && !made.reading && self->followers_ >= limits::status_followers) {
       made = refusal_answer(503, fmt::format("{} viewers follow the events, which is the limit",
                                              limits::status_followers));
     }
+    std::shared_ptr<const std::int64_t> opened;
+    if (made.reading) opened = self->open_reading(*served, made);
     if (made.output_of_rank) {
       const shown_job& job = self->jobs_[made.role.value_or(0)];
       task<status_answer> showing = show_output(self, job, *made.output_of_rank);
@@ -49488,15 +50434,17 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     const bool follows = made.is_stream && has_body;
     const bool goes_on = !is_refused && !made.is_stream && request.keeps_connection;
     const event_cursor cursor = cursor_of(request);
-    const follower_count counted(follows ? self.get() : nullptr, made.role);
+    const bool counts = follows && !made.reading;
+    const follower_count counted(counts ? self.get() : nullptr, made.role);
     served->follows_events = follows;
     std::string text = response_text(made, has_body, goes_on);
     co_await send(self, served, std::move(text));
     if (follows) {
       const bool is_of_roles = self->options_.roles && !made.role;
       const shown_job& job = self->jobs_[made.role.value_or(0)];
-      task<void> sending =
-          is_of_roles ? send_changes(self, served) : send_events(self, served, job, cursor);
+      task<void> sending = made.reading  ? send_output(self, served, job, *made.reading, opened)
+                           : is_of_roles ? send_changes(self, served)
+                                         : send_events(self, served, job, cursor);
       co_await race(std::move(sending), watch_end(served));
     }
     co_return goes_on;
@@ -49508,17 +50456,25 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return of_role ? of_role->rest : path;
   }
 
-  static status_source source_of(const std::shared_ptr<job_monitor_core>& monitor) {
-    return {[monitor] { return monitor->view(); }, [monitor] { return monitor->stores(); }};
+  status_source source_of(const shown_job& job) const {
+    const std::shared_ptr<job_monitor_core> monitor = job.monitor;
+    const bool shows_output = options_.address.is_unix() || !gate_.token.empty();
+    return {[monitor] { return monitor->view(); }, [monitor] { return monitor->stores(); },
+            [monitor] { return monitor->curves(); },
+            [journal = job.journal] { return records_of(journal()); }, shows_output};
+  }
+
+  static std::vector<journal_record> records_of(const std::shared_ptr<job_journal>& journal) {
+    return journal ? journal->after(0) : std::vector<journal_record>();
   }
 
   status_answer answer_request(const http_head& request) const {
     const std::int64_t now_us = jobs_.front().monitor->now_us();
-    if (!options_.roles) return answer_of(request, gate_, source_of(jobs_.front().monitor), now_us);
+    if (!options_.roles) return answer_of(request, gate_, source_of(jobs_.front()), now_us);
     roles_source source;
     source.view = [roles = options_.roles] { return roles->view(); };
     for (std::size_t role = 0; role < options_.roles->size(); ++role) {
-      source.roles.push_back({options_.roles->name(role), source_of(jobs_[role].monitor)});
+      source.roles.push_back({options_.roles->name(role), source_of(jobs_[role])});
     }
     return answer_of(request, gate_, source, now_us);
   }
@@ -49629,7 +50585,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     if (!reader->may_hang) {
       tails = reader->read();
     } else {
-      // Each of those that hang has a thread, until the file system answers.
+      // Each read that hangs has a thread, until the file system answers.
       if (self->hanging_reads_.use_count() > most_hanging_reads) co_return;
       std::function<std::vector<output_tail>()> work =
           [read = reader->read, counted = self->hanging_reads_] { return read(); };
@@ -49641,6 +50597,74 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     shown.type = "application/json";
     shown.body = output_json(rank, tails);
   }
+
+  // ---- the output of all workers ----------------------------------------------------------------
+
+  /// Output may have secrets: it is for those who show a token, and over a Unix socket for the user
+  /// of the job and root; never for everybody of a host.
+  /// Result: the reading, or null and another answer.
+  std::shared_ptr<const std::int64_t> open_reading(const client& reader, status_answer& made) {
+    const bool is_owner = reader.user && (*reader.user == ::geteuid() || *reader.user == 0);
+    if (!is_owner && (reader.user || gate_.token.empty())) {
+      made = refusal_answer(403,
+                            "the output of workers is shown to the user of the job and to root "
+                            "over a Unix socket, and to others only with a token");
+      return nullptr;
+    }
+    auto opened = jobs_[made.role.value_or(0)].monitor->begin_reading(*made.reading);
+    if (!opened) {
+      made = refusal_answer(503, fmt::format("{} clients read output, which is the limit",
+                                             limits::output_readers));
+    }
+    return opened;
+  }
+
+  /// A client that does not read makes this wait, and the nodes with it.
+  static task<void> send_output(self_pointer self, client_pointer client, const shown_job& job,
+                                output_reading reading,
+                                std::shared_ptr<const std::int64_t> opened) {
+    const std::shared_ptr<time_source>& time = self->options_.time;
+    const auto feed = new_shared<output_feed>(reading);
+    const time_point patience = time->now() + limits::output_patience;
+    time_point heartbeat = time->now() + limits::status_heartbeat;
+    std::vector<std::string> awaited;
+    bool has_told_lack = false;
+    for (;;) {
+      // What is there when the job ends is read once more.
+      const bool is_last = self->is_stopping_;
+      task<std::optional<std::vector<output_piece>>> reading_own =
+          detail::read_output(feed, job.tails, time, limits::read_piece_bytes);
+      const std::optional<std::vector<output_piece>> own = co_await std::move(reading_own);
+      if (!own) throw error(errc::timed_out, "the log directory does not answer");
+      const output_delivery sent = job.monitor->collect_output(*opened);
+      awaited = sent.awaited;
+      std::string text;
+      const bool lacks_out = feed->lacks_out() || sent.lacks_out;
+      if (lacks_out && !std::exchange(has_told_lack, true)) text = output_notice(lacking_stdout);
+      for (const output_piece& piece : *own) text += output_event(piece);
+      for (const output_piece& piece : sent.pieces) text += output_event(piece);
+      const time_point now = time->now();
+      if (text.empty() && now >= heartbeat) text = ":\n\n";
+      if (!text.empty()) {
+        co_await client->stream.write(std::move(text));
+        heartbeat = now + limits::status_heartbeat;
+        continue;
+      }
+      const bool has_all = feed->is_drained() && (awaited.empty() || now >= patience);
+      if (is_last || (has_all && !reading.follows)) break;
+      co_await time->sleep_until(now + limits::output_look);
+    }
+    std::string end;
+    if (!awaited.empty()) {
+      end = output_notice("not all lines have arrived of the nodes " +
+                          joined_text<std::string>(awaited, ", "));
+    }
+    end += output_end;
+    co_await send(self, client, std::move(end));
+  }
+
+  static constexpr std::string_view lacking_stdout =
+      "stdout of workers goes to the terminal of their node only: --tee 3 would keep it, too";
 
   /// A client that does not read in time is disconnected.
   static task<void> send(self_pointer self, client_pointer client, std::string text) {
@@ -49797,7 +50821,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   asio::any_io_executor strand_;
   status_server::options options_;
-  /// One for each role of a job of several, else one.
+  /// The roles of a job; a job without roles has one.
   std::vector<shown_job> jobs_;
   stream_listener listener_;
   status_gate gate_;
@@ -49807,7 +50831,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   std::atomic<std::size_t> followers_ = 0;
   /// The most reads of log directories that do not answer: each has a thread.
   static constexpr long most_hanging_reads = 4;
-  /// Shared by these, also by those that nobody waits for any more.
+  /// Shared by all reads that hang, also by those that nobody awaits any more.
   const std::shared_ptr<const int> hanging_reads_ = new_shared<const int>(0);
   std::atomic<bool> is_change_noted_ = false;
   bool is_stopping_ = false;
@@ -49940,7 +50964,7 @@ class trace_events {
   std::int64_t process_;
   std::int64_t shift_us_;
   std::int64_t now_us_ = 0;
-  /// One for each role, by its name; without roles there is one.
+  /// The lanes of the roles, by name; a job without roles has one.
   std::map<std::string, lane> lanes_;
   /// The lanes by their present epoch. A journal may have many roles.
   std::map<std::int64_t, lane*> lane_of_epoch_;
@@ -52324,6 +53348,47 @@ ELASTIC_DECL void require_signal(int number, std::string_view what) {
   throw error(errc::invalid_argument, fmt::format("{}: there is no signal {}: 1 to 31 and {} to {} "
                                                   "are allowed",
                                                   what, number, SIGRTMIN, SIGRTMAX));
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/oom_kills.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string cgroup_path(const std::string& file, std::string_view controller) {
+  const std::string text = read_proc_file(file, limits::cgroup_file_bytes);
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const std::size_t names = line.find(':');
+    const std::size_t path = line.find(':', names + 1);
+    if (names == line.npos || path == line.npos) continue;
+    if (line.substr(names + 1, path - names - 1) == controller) {
+      return std::string(line.substr(path + 1));
+    }
+  }
+  return {};
+}
+
+/// The number after "oom_kill " at the start of a line.
+inline std::optional<std::uint64_t> oom_kills_in(const std::string& file) {
+  return number_after(read_proc_file(file, limits::cgroup_file_bytes), "oom_kill ");
+}
+
+ELASTIC_DECL std::optional<std::uint64_t> count_oom_kills(const std::string& root) {
+  const std::string own = root + "/proc/self/cgroup";
+  const std::string mounted = root + "/sys/fs/cgroup";
+  if (const std::string path = cgroup_path(own, ""); !path.empty()) {
+    if (const auto count = oom_kills_in(mounted + path + "/memory.events")) return count;
+  }
+  if (const std::string path = cgroup_path(own, "memory"); !path.empty()) {
+    for (const std::string& folder : {path, std::string()}) {
+      const auto count = oom_kills_in(mounted + "/memory" + folder + "/memory.oom_control");
+      if (count) return count;
+    }
+  }
+  return oom_kills_in(root + "/proc/vmstat");
 }
 
 }  // namespace elastic::detail
@@ -55969,6 +57034,7 @@ ELASTIC_DECL void checkpoint_question::settle(int local_rank, const std::string&
   if (waiting.erase(local_rank) == 0) return;
   if (problem.empty()) {
     ++outcome.saved;
+    saved.insert(local_rank);
   } else {
     outcome.problems.push_back(fmt::format("local rank {} {}", local_rank, problem));
   }
@@ -56203,6 +57269,8 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
   place& entry = places[static_cast<std::size_t>(message.local_rank)];
   if (std::exchange(entry.said_bye, false) && entry.running) entry.liveness.start(time().now());
   send(client, to_line(control_messages::agent_message(control_messages::welcome())));
+  // One that has just begun, or takes another's place, saves with the others, who may wait for it.
+  for (const auto& pending : questions) ask(*pending, client, pending->deadline - time().now());
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& client,
@@ -56514,23 +57582,29 @@ ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer self) {
   }
 }
 
+ELASTIC_DECL void channel_attempt::ask(question& pending, connection& client, duration within) {
+  const bool wants = client.worker && client.checkpoints && !pending.saved.contains(*client.worker);
+  if (!wants || !places[static_cast<std::size_t>(*client.worker)].running) return;
+  control_messages::checkpoint wanted;
+  wanted.id = pending.id;
+  wanted.within = within;
+  if (!send(client, to_line(control_messages::agent_message(wanted)))) return;
+  pending.waiting.insert(*client.worker);
+  pending.asked.insert(*client.worker);
+  pending.outcome.asked = static_cast<int>(pending.asked.size());
+}
+
 ELASTIC_DECL task<worker_channels::checkpoint_outcome> channel_attempt::ask_checkpoint(
     self_pointer self, duration timeout) {
   if (!self || self->is_closing()) co_return worker_channels::checkpoint_outcome();
   const auto pending = new_shared<question>(self->strand);
   pending->id = ++self->last_question;
-  control_messages::checkpoint wanted;
-  wanted.id = pending->id;
-  wanted.within = timeout;
-  const std::string line = to_line(control_messages::agent_message(wanted));
+  const duration patience = std::min<duration>(timeout, std::chrono::hours(24 * 365));
+  time_source& time = self->time();
+  pending->deadline = deadline_after(time.now(), patience);
   const std::vector<connection_pointer> connected(self->connections.begin(),
                                                   self->connections.end());
-  for (const auto& client : connected) {
-    const bool wants = client->worker && client->checkpoints &&
-                       self->places[static_cast<std::size_t>(*client->worker)].running;
-    if (wants && self->send(*client, line)) pending->waiting.insert(*client->worker);
-  }
-  pending->outcome.asked = static_cast<int>(pending->waiting.size());
+  for (const auto& client : connected) self->ask(*pending, *client, patience);
   if (pending->waiting.empty()) co_return pending->outcome;
   self->questions.push_back(pending);
   const struct forget_question {
@@ -56538,9 +57612,7 @@ ELASTIC_DECL task<worker_channels::checkpoint_outcome> channel_attempt::ask_chec
     std::shared_ptr<question> pending;
     ~forget_question() { self->questions.remove(pending); }
   } forgetting{self, pending};
-  time_source& time = self->time();
-  timeout = std::min<duration>(timeout, std::chrono::hours(24 * 365));
-  co_await with_deadline(time, deadline_after(time.now(), timeout), pending->answered.wait());
+  co_await with_deadline(time, pending->deadline, pending->answered.wait());
   const std::set<int> silent = pending->waiting;
   const std::string problem = self->is_closing() ? "was stopped before it answered"
                                                  : fmt::format("did not answer within {}",
@@ -56728,47 +57800,6 @@ ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path) {
   line_tail tail;
   tail.keep(bytes);
   return tail.lines();
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/process/detail/oom_kills.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::string cgroup_path(const std::string& file, std::string_view controller) {
-  const std::string text = read_proc_file(file, limits::cgroup_file_bytes);
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    const std::size_t names = line.find(':');
-    const std::size_t path = line.find(':', names + 1);
-    if (names == line.npos || path == line.npos) continue;
-    if (line.substr(names + 1, path - names - 1) == controller) {
-      return std::string(line.substr(path + 1));
-    }
-  }
-  return {};
-}
-
-/// The number after "oom_kill " at the start of a line.
-inline std::optional<std::uint64_t> oom_kills_in(const std::string& file) {
-  return number_after(read_proc_file(file, limits::cgroup_file_bytes), "oom_kill ");
-}
-
-ELASTIC_DECL std::optional<std::uint64_t> count_oom_kills(const std::string& root) {
-  const std::string own = root + "/proc/self/cgroup";
-  const std::string mounted = root + "/sys/fs/cgroup";
-  if (const std::string path = cgroup_path(own, ""); !path.empty()) {
-    if (const auto count = oom_kills_in(mounted + path + "/memory.events")) return count;
-  }
-  if (const std::string path = cgroup_path(own, "memory"); !path.empty()) {
-    for (const std::string& folder : {path, std::string()}) {
-      const auto count = oom_kills_in(mounted + "/memory" + folder + "/memory.oom_control");
-      if (count) return count;
-    }
-  }
-  return oom_kills_in(root + "/proc/vmstat");
 }
 
 }  // namespace elastic::detail
@@ -60886,56 +61917,6 @@ ELASTIC_DECL std::optional<worker_activity> look_at_activity(pid_t root, std::si
   return activity;
 }
 
-// ---- stderr -------------------------------------------------------------------------------------
-
-/// A line without the "[rank3]: " that PyTorch puts before each line of an uncaught exception.
-inline std::string_view without_rank(std::string_view line) {
-  const std::size_t end = line.find("]:");
-  if (!line.starts_with("[rank") || end == line.npos) return line;
-  line.remove_prefix(end + 2);
-  if (line.starts_with(' ')) line.remove_prefix(1);
-  return line;
-}
-
-/// A line that may follow the exception: an entry of PyTorch's log, or a part of the message.
-inline bool may_follow(std::string_view line) {
-  return line.empty() || line.starts_with("[W") || line.starts_with("[E") ||
-         line.starts_with("frame #") || line.starts_with("Exception raised from");
-}
-
-/// Whether a line is "ValueError: no such shard" or "KeyboardInterrupt".
-inline bool names_exception(std::string_view line) {
-  const auto is_of_name = [](char letter) {
-    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-           (letter >= '0' && letter <= '9') || letter == '_' || letter == '.';
-  };
-  const auto end = std::find_if_not(line.begin(), line.end(), is_of_name);
-  return end != line.begin() && (end == line.end() || *end == ':');
-}
-
-/// Whether the lines before an exception are a traceback that begins in a module.
-inline bool begins_in_module(const std::vector<std::string>& lines, std::size_t exception) {
-  std::size_t first = exception;
-  while (first > 0 && without_rank(lines[first - 1]).starts_with(' ')) --first;
-  if (first == 0 || first == exception) return false;
-  const std::string_view frame = without_rank(lines[first]);
-  return without_rank(lines[first - 1]).starts_with("Traceback (most recent call last)") &&
-         (frame.ends_with(", in <module>") || frame.find("_run_module_as_main") != frame.npos);
-}
-
-ELASTIC_DECL std::string uncaught_exception(const std::vector<std::string>& lines) {
-  std::size_t last = lines.size();
-  while (last > 0 && may_follow(without_rank(lines[last - 1]))) --last;
-  if (last < 2) return {};
-  const std::size_t exception = last - 1;
-  const std::string_view line = without_rank(lines[exception]);
-  const bool is_traceback =
-      names_exception(line) && without_rank(lines[exception - 1]).starts_with(' ');
-  const bool is_of_hook = line.size() < lines[exception].size();
-  if (!is_traceback || !(is_of_hook || begins_in_module(lines, exception))) return {};
-  return std::string(line);
-}
-
 // ---- error file ---------------------------------------------------------------------------------
 
 ELASTIC_DECL std::string reported_exception(const std::string& error_file, wall_time since) {
@@ -61068,7 +62049,8 @@ ELASTIC_DECL void notice_judge::judge_failure(record& entry, time_point now,
     told.places = {entry.last.local_rank};
     notices.push_back(std::move(told));
   }
-  if (end_after_error_ <= duration::zero() || entry.punished == failure.at) return;
+  const bool may_end = failure.is_fatal && end_after_error_ > duration::zero();
+  if (!may_end || entry.punished == failure.at) return;
   const time_point ended_at =
       deadline_after(std::max(entry.idle_since, failure.at), end_after_error_);
   if (!is_due(ended_at, now)) return;
@@ -61345,7 +62327,7 @@ ELASTIC_DECL task<std::vector<worker_signs>> notice_watch::look() {
 }
 
 ELASTIC_DECL void notice_watch::keep_failure(int local_rank, const std::string& text) {
-  if (!text.empty()) recorded_[local_rank] = {text, agent_.time->now()};
+  if (!text.empty()) recorded_[local_rank] = {text, agent_.time->now(), true};
 }
 
 /// An exception in the error file counts more than one on stderr, of which it may be the cause.
@@ -61355,14 +62337,14 @@ ELASTIC_DECL void notice_watch::read_failure(worker_signs& signs) {
     signs.failure = recorded->second;
     return;
   }
-  std::string text = uncaught_exception(agent_.last_stderr(signs.local_rank));
-  if (text.empty()) {
+  std::optional<printed_exception> last = last_exception(agent_.last_stderr(signs.local_rank));
+  if (!last) {
     printed_.erase(signs.local_rank);
     return;
   }
   worker_signs::exception& printed = printed_[signs.local_rank];
-  if (printed.text != text) printed = {std::move(text), agent_.time->now()};
-  signs.failure = printed;
+  const time_point at = printed.text == last->text ? printed.at : agent_.time->now();
+  signs.failure = printed = {std::move(last->text), at, last->is_fatal};
 }
 
 ELASTIC_DECL task<void> notice_watch::report(notice said) {
@@ -63938,7 +64920,7 @@ class option_scanner {
     }
   }
 
-  /// One option, with the value that was attached to it, if any.
+  /// An option, with the value that was attached to it, if any.
   void take(const option_row& option, const std::string& shown, std::optional<std::string> value) {
     if (option.takes_value()) {
       if (!value) value = next_value(shown);
@@ -64127,6 +65109,390 @@ ELASTIC_DECL std::vector<std::string> misspelt_variables(const environment_map& 
         fmt::format("{} has no effect: did you mean {}?", in_quotes(variable), nearest));
   }
   return sentences;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/cli/detail/slurm_hosts.hpp ----
+
+namespace elastic::detail {
+
+/// The hosts of a list as Slurm writes it, in its order: "login,rack[0-1]n[08-10,12]" is login,
+/// rack0n08, rack0n09, …, rack1n12. Never empty.
+///
+/// Errors: `errc::invalid_argument`, a sentence without the list itself, for what is not such a
+/// list, for a name over `limits::host_name_bytes`, and for more than `limits::nodes` hosts.
+ELASTIC_DECL std::vector<std::string> parse_slurm_hosts(std::string_view list);
+
+}  // namespace elastic::detail
+
+// ---- elastic/cli/detail/slurm_step.ipp ----
+
+#include <fmt/ranges.h>
+
+namespace elastic::detail {
+
+/// Fills in what Slurm knows of the job, option by option.
+class slurm_adopter {
+ public:
+  slurm_adopter(given_options& options, const command_line::facts& facts, option_target& target)
+      : given_(options), facts_(facts), target_(target) {}
+
+  slurm_words adopt() {
+    if (!is_step() || !adopt_nodes()) return words_;
+    adopt_backend();
+    if (rendezvous().backend == "c10d") adopt_endpoint();
+    if (rendezvous().backend == "static") adopt_place();
+    adopt_run_id();
+    if (!taken_.empty()) {
+      words_.notes.push_back(fmt::format("from Slurm's variables: {}", fmt::join(taken_, " ")));
+    }
+    return words_;
+  }
+
+ private:
+  std::string variable(std::string_view name) const {
+    return find_variable(facts_.environment, name).value_or("");
+  }
+
+  rendezvous_parameters& rendezvous() const { return target_.config.job.rendezvous; }
+
+  bool has(std::string_view long_name) const { return given_.find(long_name).has_value(); }
+
+  /// Slurm's numbers have 32 bits.
+  std::uint32_t number(std::string_view name) const {
+    const std::string text = variable(name);
+    const char* const end = text.data() + text.size();
+    std::uint32_t value = 0;
+    const auto [stop, failure] = std::from_chars(text.data(), end, value);
+    if (failure == std::errc() && stop == end) return value;
+    refuse_value({text, std::string(name)}, fmt::format("a whole number from 0 to {} is needed",
+                                                        std::numeric_limits<std::uint32_t>::max()));
+  }
+
+  void take(std::string_view long_name, std::string text, std::string_view source) {
+    taken_.push_back(fmt::format("{} {}", long_name, text));
+    given_.adopt(long_name, {std::move(text), std::string(source)}, facts_, target_);
+  }
+
+  /// Whether this is a task of a step, which only `srun` makes, and not a worker of another agent.
+  bool is_step() const {
+    return !target_.config.job.standalone && !variable("SLURM_STEP_ID").empty() &&
+           !variable("SLURM_STEP_NUM_NODES").empty() && variable("TORCHELASTIC_RUN_ID").empty();
+  }
+
+  /// Result: whether this node meets others.
+  bool adopt_nodes() {
+    if (has("--nnodes")) {
+      const auto nodes = number_between(variable("SLURM_STEP_NUM_NODES"), 1, limits::nodes);
+      if (!nodes || *nodes == 1) return false;
+      warn_of_nodes(*nodes);
+      return rendezvous().max_nodes > 1;
+    }
+    const std::uint32_t nodes = number("SLURM_STEP_NUM_NODES");
+    if (nodes <= 1) return false;
+    if (!variable("SLURM_HET_SIZE").empty()) {
+      warn_once(
+          "nothing is taken from Slurm's variables: the job is a heterogeneous one, which takes "
+          "--nnodes and --rdzv-endpoint");
+      return false;
+    }
+    const std::uint32_t tasks = number("SLURM_STEP_NUM_TASKS");
+    // Several tasks of a node are its workers, if the variables say where they are.
+    if (tasks != nodes && target_.config.slots.step.empty()) {
+      warn_once(
+          "nothing is taken from Slurm's variables: srun starts {} tasks on {} nodes, and "
+          "elasticrun takes one on each (--ntasks-per-node=1)",
+          tasks, nodes);
+      return false;
+    }
+    take("--nnodes", std::to_string(nodes), "SLURM_STEP_NUM_NODES");
+    return true;
+  }
+
+  void warn_of_nodes(int nodes) {
+    const std::string source = given_.find("--nnodes")->source;
+    const std::string text = given_.find("--nnodes")->text;
+    if (rendezvous().min_nodes > nodes) {
+      warn_once("{} {} counts, although the step of Slurm has {} nodes", source, text, nodes);
+    } else if (rendezvous().max_nodes == 1) {
+      warn_once(
+          "{} {} counts, although the step of Slurm has {} nodes: each of them is a job by itself",
+          source, text, nodes);
+    }
+  }
+
+  /// Notes a fact that is the same on all nodes: only the first task logs it.
+  template <class... Values>
+  void warn_once(fmt::format_string<Values...> format, Values&&... values) {
+    if (variable("SLURM_PROCID") == "0") warn(format, std::forward<Values>(values)...);
+  }
+
+  template <class... Values>
+  void warn(fmt::format_string<Values...> format, Values&&... values) {
+    words_.warnings.push_back(fmt::format(format, std::forward<Values>(values)...));
+  }
+
+  /// Over c10d nodes may come and go, which torchrun's default cannot; an option for that alone
+  /// says that it is wanted.
+  void adopt_backend() {
+    for (const char* name :
+         {"--rdzv-backend", "--rdzv-endpoint", "--master-addr", "--master-port", "--node-rank"}) {
+      if (has(name)) return;
+    }
+    take("--rdzv-backend", "c10d", "SLURM_STEP_ID");
+  }
+
+  std::string first_host() const {
+    const std::string list = variable("SLURM_STEP_NODELIST");
+    try {
+      return parse_slurm_hosts(list).front();
+    } catch (const error& refusal) {
+      refuse_value({list, "SLURM_STEP_NODELIST"},
+                   fmt::format("{}; name the first host by an option", refusal.what()));
+    }
+  }
+
+  /// A port for each step, so that several jobs can have the same first host; below the ports that
+  /// the kernel gives away by itself.
+  int port() const {
+    constexpr std::uint64_t first = 15'000;
+    constexpr std::uint64_t count = 15'000;
+    const std::uint64_t step = number("SLURM_STEP_ID");
+    return static_cast<int>(first + (number("SLURM_JOB_ID") + 1009 * step) % count);
+  }
+
+  void adopt_endpoint() {
+    if (has("--rdzv-endpoint")) return;
+    take("--rdzv-endpoint", fmt::format("{}:{}", first_host(), port()), "SLURM_STEP_NODELIST");
+  }
+
+  void adopt_place() {
+    if (!has("--node-rank")) {
+      take("--node-rank", variable("SLURM_NODEID"), "SLURM_NODEID");
+    } else if (const auto node = number_between(variable("SLURM_NODEID"), 0, limits::nodes);
+               node && *node != rendezvous().node_rank) {
+      warn("{} {} counts, although SLURM_NODEID is {}", given_.find("--node-rank")->source,
+           rendezvous().node_rank, *node);
+    }
+    if (has("--rdzv-endpoint") || has("--master-addr")) return;
+    take("--master-addr", first_host(), "SLURM_STEP_NODELIST");
+    if (!has("--master-port")) take("--master-port", std::to_string(port()), "SLURM_JOB_ID");
+  }
+
+  /// Takes Slurm's name of the step, with the number of times that the job was requeued. The next
+  /// try must not find what these nodes left in a place that outlives them, such as etcd.
+  void adopt_run_id() {
+    if (has("--rdzv-id")) return;
+    std::string id = fmt::format("{}.{}", number("SLURM_JOB_ID"), number("SLURM_STEP_ID"));
+    const std::string restarts = variable("SLURM_RESTART_COUNT");
+    if (!restarts.empty() && restarts != "0") {
+      id += fmt::format("-{}", number("SLURM_RESTART_COUNT"));
+    }
+    take("--rdzv-id", std::move(id), "SLURM_JOB_ID");
+  }
+
+  given_options& given_;
+  const command_line::facts& facts_;
+  option_target& target_;
+  slurm_words words_;
+  std::vector<std::string> taken_;
+};
+
+ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line::facts& facts,
+                                          option_target& target) {
+  return slurm_adopter(options, facts, target).adopt();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/cli/detail/node_tasks.ipp ----
+
+namespace elastic::detail {
+
+/// Reads what a scheduler says in variables.
+class task_variables {
+ public:
+  explicit task_variables(const environment_map& environment) : environment_(environment) {}
+
+  std::string text(std::string_view name) const {
+    return find_variable(environment_, name).value_or("");
+  }
+
+  bool has(std::string_view name) const { return !text(name).empty(); }
+
+  int number(std::string_view name, int most) const {
+    const auto value = number_between(text(name), 0, most);
+    if (value) return *value;
+    refuse_value({text(name), std::string(name)},
+                 fmt::format("a whole number from 0 to {} is needed", most));
+  }
+
+ private:
+  const environment_map& environment_;
+};
+
+/// The most tasks of a step, and the most bytes of its name.
+inline constexpr int most_tasks = limits::job_ranks;
+inline constexpr std::size_t most_step_bytes = 64;
+
+/// A name with what sockets' names have alone.
+inline std::string as_step_name(std::string text) {
+  for (char& letter : text) {
+    const bool is_kept = (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
+                         (letter >= 'A' && letter <= 'Z') || letter == '.' || letter == '-';
+    if (!is_kept) letter = '-';
+  }
+  if (text.size() > most_step_bytes) text.erase(0, text.size() - most_step_bytes);
+  return text;
+}
+
+/// The numbers of a list such as "0,2,4", if they are as many as wanted.
+inline std::vector<int> numbers_in(std::string_view text, int count) {
+  std::vector<int> numbers;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    const auto number = number_between(text.substr(0, end), 0, most_tasks);
+    if (!number) return {};
+    numbers.push_back(*number);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  if (numbers.size() != static_cast<std::size_t>(count)) numbers.clear();
+  return numbers;
+}
+
+inline std::optional<node_tasks> tasks_of_slurm(const task_variables& variables) {
+  if (!variables.has("SLURM_STEP_TASKS_PER_NODE") || !variables.has("SLURM_LOCALID")) return {};
+  if (variables.has("SLURM_HET_SIZE")) return {};
+  const std::string list = variables.text("SLURM_STEP_TASKS_PER_NODE");
+  const std::vector<int> counts = parse_tasks_per_node(list);
+  const auto node = static_cast<std::size_t>(variables.number("SLURM_NODEID", limits::nodes));
+  if (node >= counts.size()) {
+    refuse_value({list, "SLURM_STEP_TASKS_PER_NODE"},
+                 fmt::format("numbers of tasks such as 8(x4) are needed, also for node {}", node));
+  }
+  node_tasks found;
+  found.slots.count = counts[node];
+  for (const int count : counts) found.all += count;
+  --found.all;
+  if (found.all == static_cast<int>(counts.size()) && found.slots.count == 1) return {};
+  found.slots.place = variables.number("SLURM_LOCALID", found.slots.count - 1);
+  found.slots.step = as_step_name(fmt::format("{}.{}-{}", variables.text("SLURM_JOB_ID"),
+                                              variables.text("SLURM_STEP_ID"), node));
+  found.is_first = variables.text("SLURM_PROCID") == "0";
+  // The first node speaks for all: other distributions begin to differ there.
+  if (node == 0) {
+    found.slots.numbers = numbers_in(variables.text("SLURM_GTIDS"), found.slots.count);
+  }
+  found.starter = "this step of Slurm";
+  found.is_one_node = counts.size() == 1;
+  return found;
+}
+
+/// Open MPI's mpirun. Its variables name the launch, but no nodes.
+inline std::optional<node_tasks> tasks_of_open_mpi(const task_variables& variables) {
+  if (!variables.has("OMPI_COMM_WORLD_LOCAL_RANK")) return {};
+  node_tasks found;
+  found.all = variables.number("OMPI_COMM_WORLD_SIZE", most_tasks);
+  found.slots.count = variables.number("OMPI_COMM_WORLD_LOCAL_SIZE", limits::local_world_size);
+  if (found.slots.count <= 1) return {};
+  found.slots.place = variables.number("OMPI_COMM_WORLD_LOCAL_RANK", found.slots.count - 1);
+  found.slots.step = as_step_name(variables.text("PMIX_NAMESPACE"));
+  found.is_first = variables.text("OMPI_COMM_WORLD_RANK") == "0";
+  found.starter = "mpirun";
+  found.is_one_node = found.all == found.slots.count;
+  if (found.slots.step.empty()) found.obstacle = "no variable names this launch";
+  return found;
+}
+
+/// That of MPICH, and others with its process manager.
+inline std::optional<node_tasks> tasks_of_mpich(const task_variables& variables) {
+  if (!variables.has("PMI_SIZE") || !variables.has("MPI_LOCALNRANKS")) return {};
+  node_tasks found;
+  found.all = variables.number("PMI_SIZE", most_tasks);
+  found.slots.count = variables.number("MPI_LOCALNRANKS", limits::local_world_size);
+  if (found.slots.count <= 1) return {};
+  found.is_first = variables.text("PMI_RANK") == "0";
+  found.starter = "mpiexec";
+  found.obstacle = "no variable names this launch";
+  return found;
+}
+
+ELASTIC_DECL std::optional<node_tasks> find_node_tasks(const environment_map& environment) {
+  const task_variables variables(environment);
+  if (variables.has("TORCHELASTIC_RUN_ID")) return {};
+  if (variables.has("SLURM_STEP_ID") && variables.has("SLURM_STEP_NUM_NODES")) {
+    return tasks_of_slurm(variables);
+  }
+  auto found = tasks_of_open_mpi(variables);
+  return found ? found : tasks_of_mpich(variables);
+}
+
+ELASTIC_DECL std::vector<int> parse_tasks_per_node(std::string_view text) {
+  std::vector<int> counts;
+  if (text.ends_with(',')) return counts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    std::string_view item = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    int nodes = 1;
+    if (const std::size_t times = item.find("(x"); times != item.npos && item.back() == ')') {
+      const std::string_view repeated = item.substr(times + 2, item.size() - times - 3);
+      nodes = number_between(repeated, 1, limits::nodes).value_or(0);
+      item = item.substr(0, times);
+    }
+    const auto count = number_between(item, 1, limits::local_world_size);
+    if (!count || nodes == 0 || counts.size() + static_cast<std::size_t>(nodes) > limits::nodes) {
+      return {};
+    }
+    counts.insert(counts.end(), static_cast<std::size_t>(nodes), *count);
+  }
+  return counts;
+}
+
+/// Makes the workers those tasks. Errors: see `adopt_node_tasks`.
+inline void take_tasks(const node_tasks& tasks, const given_options& options,
+                       option_target& target) {
+  worker_spec& workers = target.config.job.workers;
+  const int count = tasks.slots.count;
+  const auto given = options.find("--nproc-per-node");
+  if (given && workers.nproc_per_node != count) {
+    refuse_value(*given, fmt::format("{} has {} tasks on this node, of which each is a worker: "
+                                     "leave it out, or give --standalone for {} jobs",
+                                     tasks.starter, count, tasks.all));
+  }
+  const auto guard = options.find("--guard");
+  if (count > 1 && guard && target.config.job.guard == guard_policy::none) {
+    refuse_value(*guard, "workers in tasks of a scheduler need their guards");
+  }
+  workers.nproc_per_node = count;
+  workers.has_slots = count > 1;
+  target.config.slots = tasks.slots;
+}
+
+ELASTIC_DECL slurm_words adopt_node_tasks(given_options& options, const command_line::facts& facts,
+                                          option_target& target) {
+  slurm_words words;
+  if (target.config.job.standalone || !facts.runs_slots) return words;
+  auto tasks = find_node_tasks(facts.environment);
+  if (!tasks) return words;
+  if (!target.config.job_file.empty()) tasks->obstacle = "--job takes one task for each node";
+  const bool names_nodes = tasks->starter != "mpirun" || options.find("--nnodes");
+  if (tasks->obstacle.empty() && !tasks->is_one_node && !names_nodes) {
+    tasks->obstacle = "its variables name no nodes, so --nnodes and --rdzv-endpoint are needed";
+  }
+  if (!tasks->obstacle.empty()) {
+    if (!tasks->is_first) return words;
+    words.warnings.push_back(fmt::format("each of the {} tasks of {} is a job by itself: {}",
+                                         tasks->all, tasks->starter, tasks->obstacle));
+    return words;
+  }
+  take_tasks(*tasks, options, target);
+  if (!tasks->is_first) return words;
+  words.warnings.push_back(fmt::format(
+      "the {} tasks of {} are the workers of one job; with --standalone, each is a job by itself",
+      tasks->all, tasks->starter));
+  return words;
 }
 
 }  // namespace elastic::detail
@@ -65110,198 +66476,6 @@ ELASTIC_DECL option_type ignored_choice_type(std::vector<std::string> names) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/cli/detail/slurm_hosts.hpp ----
-
-namespace elastic::detail {
-
-/// The hosts of a list as Slurm writes it, in its order: "login,rack[0-1]n[08-10,12]" is login,
-/// rack0n08, rack0n09, …, rack1n12. Never empty.
-///
-/// Errors: `errc::invalid_argument`, a sentence without the list itself, for what is not such a
-/// list, for a name over `limits::host_name_bytes`, and for more than `limits::nodes` hosts.
-ELASTIC_DECL std::vector<std::string> parse_slurm_hosts(std::string_view list);
-
-}  // namespace elastic::detail
-
-// ---- elastic/cli/detail/slurm_step.ipp ----
-
-#include <fmt/ranges.h>
-
-namespace elastic::detail {
-
-/// Fills in what Slurm knows of the job, option by option.
-class slurm_adopter {
- public:
-  slurm_adopter(given_options& options, const command_line::facts& facts, option_target& target)
-      : given_(options), facts_(facts), target_(target) {}
-
-  slurm_words adopt() {
-    if (!is_step() || !adopt_nodes()) return words_;
-    adopt_backend();
-    if (rendezvous().backend == "c10d") adopt_endpoint();
-    if (rendezvous().backend == "static") adopt_place();
-    adopt_run_id();
-    if (!taken_.empty()) {
-      words_.notes.push_back(fmt::format("from Slurm's variables: {}", fmt::join(taken_, " ")));
-    }
-    return words_;
-  }
-
- private:
-  std::string variable(std::string_view name) const {
-    return find_variable(facts_.environment, name).value_or("");
-  }
-
-  rendezvous_parameters& rendezvous() const { return target_.config.job.rendezvous; }
-
-  bool has(std::string_view long_name) const { return given_.find(long_name).has_value(); }
-
-  /// Slurm's numbers have 32 bits.
-  std::uint32_t number(std::string_view name) const {
-    const std::string text = variable(name);
-    const char* const end = text.data() + text.size();
-    std::uint32_t value = 0;
-    const auto [stop, failure] = std::from_chars(text.data(), end, value);
-    if (failure == std::errc() && stop == end) return value;
-    refuse_value({text, std::string(name)}, fmt::format("a whole number from 0 to {} is needed",
-                                                        std::numeric_limits<std::uint32_t>::max()));
-  }
-
-  void take(std::string_view long_name, std::string text, std::string_view source) {
-    taken_.push_back(fmt::format("{} {}", long_name, text));
-    given_.adopt(long_name, {std::move(text), std::string(source)}, facts_, target_);
-  }
-
-  /// Whether this is a task of a step, which only `srun` makes, and not a worker of another agent.
-  bool is_step() const {
-    return !target_.config.job.standalone && !variable("SLURM_STEP_ID").empty() &&
-           !variable("SLURM_STEP_NUM_NODES").empty() && variable("TORCHELASTIC_RUN_ID").empty();
-  }
-
-  /// Result: whether this node meets others.
-  bool adopt_nodes() {
-    if (has("--nnodes")) {
-      const auto nodes = number_between(variable("SLURM_STEP_NUM_NODES"), 1, limits::nodes);
-      if (!nodes || *nodes == 1) return false;
-      warn_of_nodes(*nodes);
-      return rendezvous().max_nodes > 1;
-    }
-    const std::uint32_t nodes = number("SLURM_STEP_NUM_NODES");
-    if (nodes <= 1) return false;
-    if (!variable("SLURM_HET_SIZE").empty()) {
-      warn_once(
-          "nothing is taken from Slurm's variables: the job is a heterogeneous one, which takes "
-          "--nnodes and --rdzv-endpoint");
-      return false;
-    }
-    const std::uint32_t tasks = number("SLURM_STEP_NUM_TASKS");
-    if (tasks != nodes) {
-      warn_once(
-          "nothing is taken from Slurm's variables: srun starts {} tasks on {} nodes, and "
-          "elasticrun takes one on each (--ntasks-per-node=1)",
-          tasks, nodes);
-      return false;
-    }
-    take("--nnodes", std::to_string(nodes), "SLURM_STEP_NUM_NODES");
-    return true;
-  }
-
-  void warn_of_nodes(int nodes) {
-    const std::string source = given_.find("--nnodes")->source;
-    const std::string text = given_.find("--nnodes")->text;
-    if (rendezvous().min_nodes > nodes) {
-      warn_once("{} {} counts, although the step of Slurm has {} nodes", source, text, nodes);
-    } else if (rendezvous().max_nodes == 1) {
-      warn_once(
-          "{} {} counts, although the step of Slurm has {} nodes: each of them is a job by itself",
-          source, text, nodes);
-    }
-  }
-
-  /// Notes a fact that is the same on all nodes: only the first task logs it.
-  template <class... Values>
-  void warn_once(fmt::format_string<Values...> format, Values&&... values) {
-    if (variable("SLURM_PROCID") == "0") warn(format, std::forward<Values>(values)...);
-  }
-
-  template <class... Values>
-  void warn(fmt::format_string<Values...> format, Values&&... values) {
-    words_.warnings.push_back(fmt::format(format, std::forward<Values>(values)...));
-  }
-
-  /// Over c10d nodes may come and go, which torchrun's default cannot; an option for that alone
-  /// says that it is wanted.
-  void adopt_backend() {
-    for (const char* name :
-         {"--rdzv-backend", "--rdzv-endpoint", "--master-addr", "--master-port", "--node-rank"}) {
-      if (has(name)) return;
-    }
-    take("--rdzv-backend", "c10d", "SLURM_STEP_ID");
-  }
-
-  std::string first_host() const {
-    const std::string list = variable("SLURM_STEP_NODELIST");
-    try {
-      return parse_slurm_hosts(list).front();
-    } catch (const error& refusal) {
-      refuse_value({list, "SLURM_STEP_NODELIST"},
-                   fmt::format("{}; name the first host by an option", refusal.what()));
-    }
-  }
-
-  /// One for each step, so that several jobs can have the same first host; below the ports that
-  /// the kernel gives away by itself.
-  int port() const {
-    constexpr std::uint64_t first = 15'000;
-    constexpr std::uint64_t count = 15'000;
-    const std::uint64_t step = number("SLURM_STEP_ID");
-    return static_cast<int>(first + (number("SLURM_JOB_ID") + 1009 * step) % count);
-  }
-
-  void adopt_endpoint() {
-    if (has("--rdzv-endpoint")) return;
-    take("--rdzv-endpoint", fmt::format("{}:{}", first_host(), port()), "SLURM_STEP_NODELIST");
-  }
-
-  void adopt_place() {
-    if (!has("--node-rank")) {
-      take("--node-rank", variable("SLURM_NODEID"), "SLURM_NODEID");
-    } else if (const auto node = number_between(variable("SLURM_NODEID"), 0, limits::nodes);
-               node && *node != rendezvous().node_rank) {
-      warn("{} {} counts, although SLURM_NODEID is {}", given_.find("--node-rank")->source,
-           rendezvous().node_rank, *node);
-    }
-    if (has("--rdzv-endpoint") || has("--master-addr")) return;
-    take("--master-addr", first_host(), "SLURM_STEP_NODELIST");
-    if (!has("--master-port")) take("--master-port", std::to_string(port()), "SLURM_JOB_ID");
-  }
-
-  /// Takes Slurm's name of the step, with the number of times that the job was requeued. The next
-  /// try must not find what these nodes left in a place that outlives them, such as etcd.
-  void adopt_run_id() {
-    if (has("--rdzv-id")) return;
-    std::string id = fmt::format("{}.{}", number("SLURM_JOB_ID"), number("SLURM_STEP_ID"));
-    const std::string restarts = variable("SLURM_RESTART_COUNT");
-    if (!restarts.empty() && restarts != "0") {
-      id += fmt::format("-{}", number("SLURM_RESTART_COUNT"));
-    }
-    take("--rdzv-id", std::move(id), "SLURM_JOB_ID");
-  }
-
-  given_options& given_;
-  const command_line::facts& facts_;
-  option_target& target_;
-  slurm_words words_;
-  std::vector<std::string> taken_;
-};
-
-ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line::facts& facts,
-                                          option_target& target) {
-  return slurm_adopter(options, facts, target).adopt();
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/cli/detail/device_listing.ipp ----
 
 #include <fstream>
@@ -66189,7 +67363,7 @@ ELASTIC_DECL bool etcd_client::tells_of_event(const std::string& line) {
 
 #endif
 
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2 || ELASTIC_SOURCE_PART == 3
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 2 || ELASTIC_SOURCE_PART == 3
 
 // ---- elastic/base/detail/base64.hpp ----
 
@@ -68278,6 +69452,7 @@ inline void describe(rendezvous_messages::closed& message, record_rows& rows) {
 
 inline void describe(rendezvous_messages::report_wanted& message, record_rows& rows) {
   rows.choice("demand", message.demand, report_demand_names);
+  rows.text("output", message.output, limits::output_demand_bytes, presence::sparse);
 }
 
 inline constexpr kind_names<rendezvous_request> rendezvous_request_kinds{
@@ -68795,7 +69970,9 @@ ELASTIC_DECL bool rendezvous_link::send_reports() {
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::report_wanted& reply) {
-  if (reports_) reports_->demanded(reply.demand);
+  if (!reports_) return;
+  reports_->demanded(reply.demand);
+  reports_->demanded_output(reply.output);
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {
@@ -72166,20 +73343,21 @@ ELASTIC_DECL rendezvous_round::master_endpoint rendezvous_coordinator::choose_ma
 
 // ---- viewers of the job -------------------------------------------------------------------------
 
-ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand) {
-  if (!reports_.set_demand(demand)) return;
+ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand,
+                                                         std::string output) {
+  if (!reports_.set_demand(demand, std::move(output))) return;
   const bool ends = demand == report_demand::nothing;
   for (auto& [node, entry] : counted(members_)) {
     ask_for_reports(entry);
     if (!ends || !std::exchange(entry.is_reporting, false)) continue;
-    answer(entry, rendezvous_messages::report_wanted{demand});
+    answer(entry, rendezvous_messages::report_wanted{demand, {}});
   }
 }
 
 /// A member that is new or has lost its connection must be asked.
 ELASTIC_DECL void rendezvous_coordinator::ask_for_reports(member& entry) {
   if (!entry.has_reports || !reports_.ask(entry.is_reporting)) return;
-  answer(entry, rendezvous_messages::report_wanted{reports_.demand()});
+  answer(entry, rendezvous_messages::report_wanted{reports_.demand(), reports_.output()});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::list(const node_id& node, member& entry) {
@@ -72538,7 +73716,7 @@ ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) 
   const auto place = shown_.find(job.run_id());
   if (place == shown_.end()) return;
   shown_job& shown = place->second;
-  job.demand_reports(shown.reports->demand());
+  job.demand_reports(shown.reports->demand(), shown.reports->output_demand());
   const bool is_new = job.roster_version() != shown.listed_version;
   const time_point now = time_->now();
   const bool is_early =
@@ -77464,6 +78642,125 @@ ELASTIC_DECL stop_request role_run::request_for(const role_step& step) const {
 
 #if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
+// ---- elastic/status/detail/event_sentence.hpp ----
+
+namespace elastic::detail {
+
+/// An event in plain words, for people: "rank 3 (local rank 1, pid 4711) failed: exit code 1". Each
+/// event has a sentence. Text from other nodes is made printable.
+ELASTIC_DECL std::string event_sentence(const job_event& event);
+
+/// "rank 3 (local rank 1, pid 4711)", with as much of it as the event has.
+ELASTIC_DECL std::string worker_words(const job_event& event);
+
+/// The event's reason after a colon; empty if it has none.
+ELASTIC_DECL std::string reason_words(const job_event& event);
+
+/// "41 s", "3 min 5 s", "2 h 10 min", "0.25 s".
+ELASTIC_DECL std::string span_words(double seconds);
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/job_curves.ipp ----
+
+#include <cmath>
+
+#include <fmt/ranges.h>
+
+namespace elastic::detail {
+
+/// Adds a part of a span to its point, or begins the next one.
+inline void add_to(std::vector<curve::point>& points, const curve::point& part) {
+  if (points.empty() || points.back().begin_us < part.begin_us) {
+    points.push_back(part);
+    return;
+  }
+  points.back().step = part.step;
+  points.back().sum += part.sum;
+  points.back().count += part.count;
+}
+
+ELASTIC_DECL void curve::add(double value, std::int64_t step, std::int64_t now_us) {
+  if (!std::isfinite(value)) return;
+  add_to(points_, {now_us - now_us % span_us_, step, value, 1});
+  if (points_.size() <= limits::curve_points) return;
+  span_us_ *= 2;
+  std::vector<point> longer;
+  for (point each : points_) {
+    each.begin_us -= each.begin_us % span_us_;
+    add_to(longer, each);
+  }
+  points_ = std::move(longer);
+}
+
+/// The kind of a mark; empty: the event is none.
+inline std::string_view mark_kind(const job_event& event) {
+  switch (event.kind) {
+    case job_event::type::ranks_replaced: return "replacement";
+    case job_event::type::stall_found: return "stall";
+    case job_event::type::round_ended:
+      if (event.state == "worker_failed") return "failure";
+      return event.state == "paused" ? "pause" : "membership";
+    default: return {};
+  }
+}
+
+ELASTIC_DECL void job_curves::take(const journal_record& record) {
+  const job_event& event = record.event;
+  if (event.kind == job_event::type::workers_started) {
+    for (auto& [name, each] : metrics_) each.rank = std::numeric_limits<int>::max();
+  }
+  const std::string_view kind = mark_kind(event);
+  if (kind.empty()) return;
+  marks_.push_back({record.time_us, kind, event_sentence(event)});
+  if (marks_.size() > limits::curve_marks) marks_.pop_front();
+}
+
+ELASTIC_DECL void job_curves::take(const worker_progress& made, double step_seconds,
+                                   std::int64_t now_us) {
+  if (step_seconds > 0) step_seconds_.add(step_seconds, made.step, now_us);
+  for (const auto& [name, value] : made.metrics) {
+    auto found = metrics_.find(name);
+    if (found == metrics_.end()) {
+      if (metrics_.size() == limits::control_metrics) continue;
+      found = metrics_.emplace(name, metric{made.rank, {}}).first;
+    }
+    if (made.rank > found->second.rank) continue;
+    found->second.rank = made.rank;
+    found->second.values.add(value, made.step, now_us);
+  }
+}
+
+inline std::string curve_json(std::string_view name, const curve& values) {
+  std::vector<std::string> points;
+  for (const curve::point& each : values.points()) {
+    const double mean = each.sum / static_cast<double>(each.count);
+    // A sum of the largest numbers is none.
+    if (!std::isfinite(mean)) continue;
+    points.push_back(fmt::format("[{},{},{:.6g}]", each.begin_us, each.step, mean));
+  }
+  json_object json;
+  json.add("name", name).add("span_us", values.span_us());
+  json.add_json("points", fmt::format("[{}]", fmt::join(points, ",")));
+  return json.text();
+}
+
+ELASTIC_DECL std::string job_curves::json() const {
+  std::vector<std::string> curves;
+  if (!step_seconds_.points().empty()) curves.push_back(curve_json("step_seconds", step_seconds_));
+  for (const auto& [name, each] : metrics_) curves.push_back(curve_json(name, each.values));
+  std::vector<std::string> marks;
+  for (const mark& each : marks_) {
+    json_object json;
+    json.add("time_us", each.time_us).add("kind", each.kind).add("text", each.text);
+    marks.push_back(json.text());
+  }
+  return fmt::format("{{\"curves\": [{}],\n\"marks\": [{}]}}\n", fmt::join(curves, ",\n"),
+                     fmt::join(marks, ",\n"));
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/status/detail/job_state.ipp ----
 
 namespace elastic::detail {
@@ -77798,7 +79095,7 @@ ELASTIC_DECL void job_state::rest(const journal_record& record) {
   reason_ = pause_;
 }
 
-/// While the nodes meet; what came before a pause is shown to its end.
+/// Shows that the nodes meet. A pause is shown to its end.
 ELASTIC_DECL void job_state::show_meeting() {
   if (activity_ != agent_activity::meeting && activity_ != agent_activity::paused) return;
   activity_ = pause_.empty() ? agent_activity::meeting : agent_activity::paused;
@@ -78080,7 +79377,7 @@ struct node_report {
   std::vector<viewed_worker> workers = {};
 };
 
-/// One JSON object. Texts are cut.
+/// A report as one JSON object. Texts are cut.
 ELASTIC_DECL std::string report_text(const node_report& report);
 
 /// The bytes of a worker, or of an event, in a report.
@@ -78230,7 +79527,7 @@ class metrics_writer {
     write_sample(suffix(), value, with_role(labels));
   }
 
-  /// One whose labels name the role.
+  /// A sample whose labels name the role.
   void sample_of_role(double value, std::string_view labels) {
     write_sample(suffix(), value, std::string(labels));
   }
@@ -78286,7 +79583,7 @@ class metrics_writer {
   std::string role_;
   std::string name_;
   std::string type_;
-  /// Each with its samples, in the order in which they were begun.
+  /// The families with their samples, in the order in which they were begun.
   std::vector<std::string> families_;
   std::map<std::string, std::size_t> places_;
   std::size_t current_ = 0;
@@ -78599,7 +79896,10 @@ class report_feed {
 namespace elastic::detail {
 
 ELASTIC_DECL job_monitor_core::job_monitor_core(std::shared_ptr<time_source> time)
-    : time_(std::move(time)), feed_(std::make_unique<report_feed>()) {
+    : time_(std::move(time)),
+      feed_(std::make_unique<report_feed>()),
+      wanted_output_(std::make_unique<output_request>()),
+      desk_(std::make_unique<output_desk>()) {
   if (!time_) time_ = new_shared<system_time>();
 }
 
@@ -78614,6 +79914,11 @@ ELASTIC_DECL std::shared_ptr<const job_view> job_monitor_core::view() const {
 ELASTIC_DECL job_view& job_monitor_core::change_view() {
   shown_.reset();
   return view_;
+}
+
+ELASTIC_DECL std::string job_monitor_core::curves() const {
+  const std::lock_guard lock(mutex_);
+  return curves_.json();
 }
 
 ELASTIC_DECL std::optional<viewed_stores> job_monitor_core::stores() const {
@@ -78645,6 +79950,7 @@ ELASTIC_DECL void job_monitor_core::on_change(std::function<void()> call) {
 ELASTIC_DECL void job_monitor_core::take(const journal_record& record) {
   const std::lock_guard lock(mutex_);
   change_view().take(record);
+  curves_.take(record);
   if (wanted_ != report_demand::nothing) feed_->note(record);
   announce_report();
   if (on_change_) on_change_();
@@ -78654,7 +79960,10 @@ ELASTIC_DECL void job_monitor_core::progressed(const worker_progress& made) {
   constexpr std::int64_t pause_us = 1'000'000;
   const std::int64_t now = now_us();
   const std::lock_guard lock(mutex_);
-  change_view().take(made, now);
+  job_view& view = change_view();
+  view.take(made, now);
+  const viewed_worker* const worker = view.worker(made.local_rank);
+  curves_.take(made, worker ? worker->step_seconds : 0, now);
   progress_us_ = now;
   // A clock that was set back is not a reason to be silent.
   if (now >= called_us_ && now - called_us_ < pause_us) return;
@@ -78682,10 +79991,48 @@ ELASTIC_DECL void job_monitor_core::demanded(report_demand demand) {
     *feed_ = report_feed();
     is_report_noted_ = false;
     reports_to_itself_ = false;
+    *wanted_output_ = {};
+    unsent_output_.clear();
   }
   wanted_ = demand;
   has_progress_ = true;
   change_view().shown_elsewhere(demand != report_demand::nothing && !reports_to_itself_);
+  announce_report();
+}
+
+ELASTIC_DECL void job_monitor_core::demanded_output(std::string_view text) {
+  output_request wanted;
+  try {
+    if (!text.empty()) wanted = parse_output_request(text);
+  } catch (const error&) {
+    // A node with another release may want what this one does not know.
+  }
+  const std::lock_guard lock(mutex_);
+  if (wanted.readings.empty() && wanted_output_->readings.empty()) return;
+  *wanted_output_ = std::move(wanted);
+  if (on_output_demand_) on_output_demand_();
+}
+
+ELASTIC_DECL output_request job_monitor_core::wanted_output() const {
+  const std::lock_guard lock(mutex_);
+  const bool is_own = wanted_output_->viewer == view_.job().epoch();
+  return is_own ? output_request() : *wanted_output_;
+}
+
+ELASTIC_DECL void job_monitor_core::on_output_demand(std::function<void()> call) {
+  const std::lock_guard lock(mutex_);
+  on_output_demand_ = std::move(call);
+}
+
+ELASTIC_DECL bool job_monitor_core::has_unsent_output() const {
+  const std::lock_guard lock(mutex_);
+  return !unsent_output_.empty();
+}
+
+ELASTIC_DECL void job_monitor_core::send_output(std::string report) {
+  const std::lock_guard lock(mutex_);
+  if (wanted_output_->readings.empty()) return;
+  unsent_output_.push_back(std::move(report));
   announce_report();
 }
 
@@ -78701,7 +80048,11 @@ ELASTIC_DECL std::string job_monitor_core::next_report() {
   if (wanted_ == report_demand::nothing || reports_to_itself_) return {};
   const bool has_progress = wanted_ == report_demand::progress && has_progress_;
   std::string report = feed_->next(view_, has_progress);
-  if (report.empty()) has_progress_ = false;
+  if (!report.empty()) return report;
+  has_progress_ = false;
+  if (unsent_output_.empty()) return {};
+  report = std::move(unsent_output_.front());
+  unsent_output_.pop_front();
   return report;
 }
 
@@ -78754,6 +80105,37 @@ ELASTIC_DECL void job_monitor_core::pass_demand() {
   if (std::exchange(passed_demand_, demand) != demand && on_demand_) on_demand_();
 }
 
+ELASTIC_DECL std::string job_monitor_core::output_demand() const {
+  const std::lock_guard lock(mutex_);
+  return passed_output_;
+}
+
+ELASTIC_DECL void job_monitor_core::pass_output_demand() {
+  std::string output = desk_->demand(view_.job().epoch());
+  if (std::exchange(passed_output_, output) != output && on_demand_) on_demand_();
+}
+
+ELASTIC_DECL std::shared_ptr<const std::int64_t> job_monitor_core::begin_reading(
+    const output_reading& reading) {
+  const std::lock_guard lock(mutex_);
+  const std::int64_t id = desk_->begin(reading, std::as_const(view_).whole());
+  if (id == 0) return nullptr;
+  pass_output_demand();
+  return {new std::int64_t(id), [this](const std::int64_t* ended) {
+            const std::lock_guard guard(mutex_);
+            desk_->end(*ended);
+            delete ended;
+            pass_output_demand();
+          }};
+}
+
+ELASTIC_DECL output_delivery job_monitor_core::collect_output(std::int64_t id) {
+  const std::lock_guard lock(mutex_);
+  output_delivery delivery = desk_->collect(id, std::as_const(view_).whole());
+  pass_output_demand();
+  return delivery;
+}
+
 ELASTIC_DECL void job_monitor_core::begin_serving(const void* server,
                                                   std::function<void()> on_demand) {
   const std::lock_guard lock(mutex_);
@@ -78770,6 +80152,7 @@ ELASTIC_DECL void job_monitor_core::end_serving(const void* server) {
   if (server_ != server) return;
   server_ = nullptr;
   on_demand_ = {};
+  desk_->lose_nodes();
   change_view().whole().forget();
   announce_change();
 }
@@ -78777,6 +80160,12 @@ ELASTIC_DECL void job_monitor_core::end_serving(const void* server) {
 ELASTIC_DECL void job_monitor_core::reported(std::int64_t node, std::string_view report) {
   node_report content;
   try {
+    if (is_output_report(report)) {
+      output_report output = parse_output_report(report);
+      const std::lock_guard lock(mutex_);
+      desk_->take(node, std::move(output));
+      return pass_output_demand();
+    }
     content = parse_node_report(report);
   } catch (const error&) {
     // A node with another release may send reports that this one cannot read.
@@ -78811,22 +80200,115 @@ ELASTIC_DECL void job_monitor_core::listed(job_roster roster) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/status/detail/event_sentence.hpp ----
+// ---- elastic/status/detail/output_sender.ipp ----
 
 namespace elastic::detail {
 
-/// An event in plain words, for people: "rank 3 (local rank 1, pid 4711) failed: exit code 1". Each
-/// event has a sentence. Text from other nodes is made printable.
-ELASTIC_DECL std::string event_sentence(const job_event& event);
+ELASTIC_DECL output_sender::output_sender(std::shared_ptr<job_monitor_core> monitor,
+                                          std::shared_ptr<output_tails> tails,
+                                          const agent_part::context& agent)
+    : monitor_(std::move(monitor)),
+      tails_(std::move(tails)),
+      time_(agent.time),
+      log_(agent.log),
+      strand_(agent.strand),
+      tasks_(agent.strand) {}
 
-/// "rank 3 (local rank 1, pid 4711)", with as much of it as the event has.
-ELASTIC_DECL std::string worker_words(const job_event& event);
+ELASTIC_DECL void output_sender::start() {
+  monitor_->on_output_demand([weak = weak_from_this(), strand = strand_] {
+    post_work(strand, [weak] {
+      if (const auto self = weak.lock()) self->wake();
+    });
+  });
+}
 
-/// The event's reason after a colon; empty if it has none.
-ELASTIC_DECL std::string reason_words(const job_event& event);
+ELASTIC_DECL task<void> output_sender::end() {
+  is_ending_ = true;
+  const time_point deadline = time_->now() + limits::status_farewell;
+  co_await with_deadline(*time_, deadline, tasks_.wait());
+}
 
-/// "41 s", "3 min 5 s", "2 h 10 min", "0.25 s".
-ELASTIC_DECL std::string span_words(double seconds);
+ELASTIC_DECL task<void> output_sender::close() {
+  monitor_->on_output_demand({});
+  is_running_ = true;
+  return tasks_.stop();
+}
+
+ELASTIC_DECL void output_sender::wake() {
+  if (std::exchange(is_running_, true)) return;
+  tasks_.spawn(run(shared_from_this()));
+}
+
+ELASTIC_DECL task<void> output_sender::run(std::shared_ptr<output_sender> self) {
+  for (;;) {
+    const auto wanted = new_shared<const output_request>(self->monitor_->wanted_output());
+    self->update(*wanted);
+    if (wanted->readings.empty()) break;
+    const bool has_sent = co_await self->send_all(wanted);
+    if (self->is_ending_ && !has_sent && !self->monitor_->has_unsent_output()) break;
+    const time_point next = self->time_->now() + limits::output_look;
+    co_await self->time_->sleep_until(next);
+  }
+  self->is_running_ = false;
+}
+
+/// Result: whether there was anything to send.
+ELASTIC_DECL task<bool> output_sender::send_all(std::shared_ptr<const output_request> wanted) {
+  bool has_sent = false;
+  ++turn_;
+  for (std::size_t index = 0; index < wanted->readings.size(); ++index) {
+    const auto& entry = wanted->readings[(turn_ + index) % wanted->readings.size()];
+    if (entry.is_paused || monitor_->has_unsent_output()) continue;
+    const bool has_lines = co_await send_some(entry.id);
+    has_sent = has_sent || has_lines;
+  }
+  co_return has_sent;
+}
+
+/// A connection that breaks takes the demand with it for a while. Readings of the same viewer go on
+/// where they were.
+ELASTIC_DECL void output_sender::update(const output_request& wanted) {
+  if (wanted.viewer == 0) return;
+  if (std::exchange(viewer_, wanted.viewer) != wanted.viewer) sendings_.clear();
+  std::map<std::int64_t, sending> present;
+  for (const output_request::entry& entry : wanted.readings) {
+    auto known = sendings_.extract(entry.id);
+    if (known) {
+      present.insert(std::move(known));
+    } else {
+      present[entry.id].feed = new_shared<output_feed>(entry.reading);
+    }
+  }
+  sendings_ = std::move(present);
+}
+
+/// Result: whether there was anything to send.
+ELASTIC_DECL task<bool> output_sender::send_some(std::int64_t id) {
+  bool has_sent = false;
+  sending& mine = sendings_.at(id);
+  if (!mine.feed) co_return has_sent;
+  const bool has_ended = mine.is_drained && !mine.feed->reading().follows;
+  for (int part = 0; part < limits::node_reports_at_once && !has_ended; ++part) {
+    task<std::optional<std::vector<output_piece>>> reading =
+        read_output(mine.feed, tails_, time_, output_report_lines_bytes);
+    std::optional<std::vector<output_piece>> pieces = co_await std::move(reading);
+    output_report report{id, {}};
+    if (pieces) report.pieces = std::move(*pieces);
+    report.lacks_out = mine.feed->lacks_out();
+    report.is_drained = !pieces || mine.feed->is_drained();
+    const bool is_news = report.is_drained && !std::exchange(mine.is_drained, report.is_drained);
+    const bool sends = is_news || !report.pieces.empty();
+    if (sends) monitor_->send_output(to_text(report));
+    has_sent = has_sent || sends;
+    if (!pieces) {
+      log_.warning("the output of the workers is not sent: their log directory does not answer");
+      // A thread may still use it.
+      mine.feed.reset();
+    }
+    if (report.is_drained) break;
+  }
+  co_return has_sent;
+}
 
 }  // namespace elastic::detail
 
@@ -78839,7 +80321,7 @@ namespace elastic::detail {
 struct job_condition {
   /// The name of an activity, or "waiting" for nodes, or "stalled".
   std::string_view name;
-  /// What it waits for, or why it is so; empty: that is as usual.
+  /// The reason, such as what the job waits for; empty: the condition is the usual one.
   std::string reason = {};
 
   /// Whether the workers make steps, so that the time that is left can be told.
@@ -78854,7 +80336,7 @@ inline std::string missing_nodes(const viewed_job& whole) {
                      present == 1 ? "is" : "are");
 }
 
-/// What ended the last attempt that has ended; null: none has.
+/// The last attempt that has ended; null: none has.
 inline const job_attempt* ended_attempt(const job_state& job) {
   for (auto attempt = job.attempts().rbegin(); attempt != job.attempts().rend(); ++attempt) {
     if (attempt->end != attempt_end::none) return &*attempt;
@@ -78862,7 +80344,7 @@ inline const job_attempt* ended_attempt(const job_state& job) {
   return nullptr;
 }
 
-/// While the workers do not run, and are to.
+/// The condition of a job whose workers do not run yet.
 inline job_condition unready_condition(const job_view& view) {
   const job_state& job = view.job();
   constexpr std::string_view waiting = "waiting";
@@ -78900,7 +80382,7 @@ inline job_condition condition_of(const job_view& view) {
 
 namespace elastic::detail {
 
-/// Cut between characters.
+/// The beginning of a text, cut between two characters.
 inline std::string_view cut_text(std::string_view text, std::size_t most) {
   text = text.substr(0, most);
   return text.substr(0, text.size() - unfinished_character(text));
@@ -79517,6 +80999,194 @@ ELASTIC_DECL void socket_stream::throw_if(asio_error_code failure) const {
 
 #if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
+// ---- elastic/status/detail/output_message.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL bool output_reading::wants(std::int64_t rank, bool is_err) const {
+  const auto has_rank = [rank](const range& each) {
+    return rank >= each.first && rank <= each.last;
+  };
+  return (is_err ? has_err : has_out) &&
+         (ranks.empty() || std::any_of(ranks.begin(), ranks.end(), has_rank));
+}
+
+[[noreturn]] inline void refuse_reading(const std::string& why) {
+  throw error(errc::invalid_argument, why);
+}
+
+/// None: it is not a number from 0 to `most`.
+inline std::optional<std::int64_t> read_count(std::string_view text, std::int64_t most) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || stop != end || value < 0 || value > most) return std::nullopt;
+  return value;
+}
+
+ELASTIC_DECL std::vector<output_reading::range> parse_rank_ranges(std::string_view text) {
+  constexpr std::int64_t most = limits::job_ranks - 1;
+  std::vector<output_reading::range> ranges;
+  if (text.size() > limits::read_ranks_bytes) {
+    refuse_reading(fmt::format("the ranks are more than {} bytes long", limits::read_ranks_bytes));
+  }
+  for (bool goes_on = true; goes_on;) {
+    const std::size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    const std::size_t dash = part.find('-');
+    const auto first = read_count(part.substr(0, dash), most);
+    const auto last = dash == part.npos ? first : read_count(part.substr(dash + 1), most);
+    if (!first || !last || *last < *first) {
+      refuse_reading(fmt::format("ranks are numbers and ranges up to {}, such as 0-7,12: not {}",
+                                 most, in_quotes(part)));
+    }
+    ranges.push_back({*first, *last});
+    goes_on = comma != text.npos;
+    if (goes_on) text.remove_prefix(comma + 1);
+  }
+  return ranges;
+}
+
+ELASTIC_DECL int parse_read_lines(std::string_view text) {
+  const auto lines = read_count(text, limits::read_lines);
+  if (!lines) {
+    refuse_reading(fmt::format("lines is a number from 0 to {}: not {}", limits::read_lines,
+                               in_quotes(text)));
+  }
+  return static_cast<int>(*lines);
+}
+
+ELASTIC_DECL output_reading parse_output_query(std::string_view query) {
+  output_reading reading;
+  if (const auto ranks = query_value(query, "ranks"); !ranks.empty()) {
+    reading.ranks = parse_rank_ranges(ranks);
+  }
+  if (const auto stream = query_value(query, "stream"); !stream.empty()) {
+    reading.has_out = stream == "stdout";
+    reading.has_err = stream == "stderr";
+    if (!reading.has_out && !reading.has_err) {
+      refuse_reading("stream is stdout or stderr: not " + in_quotes(stream));
+    }
+  }
+  if (const auto lines = query_value(query, "lines"); !lines.empty()) {
+    reading.lines = parse_read_lines(lines);
+  }
+  reading.follows = has_parameter(query, "follow");
+  return reading;
+}
+
+ELASTIC_DECL std::string to_query(const output_reading& reading) {
+  std::string query = fmt::format("lines={}", reading.lines);
+  std::string ranks;
+  for (const output_reading::range& each : reading.ranks) {
+    ranks += fmt::format("{}{}-{}", ranks.empty() ? "" : ",", each.first, each.last);
+  }
+  if (!ranks.empty()) query += "&ranks=" + ranks;
+  if (!reading.has_out) query += "&stream=stderr";
+  if (!reading.has_err) query += "&stream=stdout";
+  if (reading.follows) query += "&follow";
+  return query;
+}
+
+inline constexpr std::int64_t most_output_number = std::numeric_limits<std::int64_t>::max() / 2;
+
+inline std::string output_entries(const std::vector<output_request::entry>& entries) {
+  std::string text;
+  for (const output_request::entry& each : entries) {
+    text += fmt::format("{}[{},{},{}]", text.empty() ? "" : ",", each.id, each.is_paused,
+                        json_string(to_query(each.reading)));
+  }
+  return "[" + text + "]";
+}
+
+inline void describe(output_request& request, record_rows& rows) {
+  rows.number("viewer", request.viewer, 0, most_output_number);
+  const auto* entries =
+      rows.list("readings", output_entries(request.readings), limits::output_readers);
+  if (!rows.reads()) return;
+  for (const nlohmann::ordered_json& entry : *entries) {
+    if (!entry.is_array() || entry.size() != 3 || !entry[0].is_number_integer() ||
+        !entry[1].is_boolean() || !entry[2].is_string()) {
+      rows.refuse("has a reading that is not a list of a number, a flag and a query");
+    }
+    request.readings.push_back({entry[0].get<std::int64_t>(), entry[1].get<bool>(),
+                               parse_output_query(entry[2].get<std::string>())});
+  }
+}
+
+ELASTIC_DECL std::string to_text(const output_request& request) {
+  json_object object;
+  write_record(object, request);
+  return object.text();
+}
+
+ELASTIC_DECL output_request parse_output_request(std::string_view text) {
+  output_request request;
+  read_record(json_fields("a request for output", text, limits::output_demand_bytes), request);
+  return request;
+}
+
+/// Base64, since lines need not be UTF-8.
+inline std::string output_pieces(const std::vector<output_piece>& pieces) {
+  std::string text;
+  for (const output_piece& each : pieces) {
+    text += fmt::format("{}[{},{},{},\"{}\"]", text.empty() ? "" : ",", each.rank, each.is_err,
+                        each.skipped, to_base64(each.text));
+  }
+  return "[" + text + "]";
+}
+
+inline output_piece read_output_piece(const record_rows& rows,
+                                      const nlohmann::ordered_json& entry) {
+  const bool has_shape = entry.is_array() && entry.size() == 4 && entry[0].is_number_unsigned() &&
+                         entry[1].is_boolean() && entry[2].is_number_unsigned() &&
+                         entry[3].is_string();
+  if (!has_shape) rows.refuse("has a piece that is not a rank, a flag, a number and a text");
+  output_piece piece;
+  const auto rank = entry[0].get<std::uint64_t>();
+  std::optional<std::string> bytes = from_base64(entry[3].get<std::string>());
+  if (rank >= limits::job_ranks || !bytes || !bytes->ends_with('\n')) {
+    rows.refuse("has a piece whose rank is too large, or whose text has no whole lines");
+  }
+  piece.rank = static_cast<std::int64_t>(rank);
+  piece.is_err = entry[1].get<bool>();
+  piece.skipped = entry[2].get<std::uint64_t>();
+  piece.text = std::move(*bytes);
+  return piece;
+}
+
+inline void describe(output_report& report, record_rows& rows) {
+  rows.number("output", report.id, 0, most_output_number);
+  rows.flag("drained", report.is_drained, presence::sparse);
+  rows.flag("lacks_stdout", report.lacks_out, presence::sparse);
+  const auto* pieces =
+      rows.list("pieces", output_pieces(report.pieces), limits::node_report_bytes);
+  if (!rows.reads()) return;
+  for (const nlohmann::ordered_json& entry : *pieces) {
+    report.pieces.push_back(read_output_piece(rows, entry));
+  }
+}
+
+inline constexpr std::string_view output_report_begin = "{\"output\": ";
+
+ELASTIC_DECL std::string to_text(const output_report& report) {
+  json_object object;
+  write_record(object, report);
+  return object.text();
+}
+
+ELASTIC_DECL bool is_output_report(std::string_view text) {
+  return text.starts_with(output_report_begin);
+}
+
+ELASTIC_DECL output_report parse_output_report(std::string_view text) {
+  output_report report;
+  read_record(json_fields("the output of a node", text, limits::node_report_bytes), report);
+  return report;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/status/detail/status_gate.ipp ----
 
 namespace elastic::detail {
@@ -79571,6 +81241,17 @@ ELASTIC_DECL std::string_view query_value(std::string_view query, std::string_vi
     }
   }
   return {};
+}
+
+ELASTIC_DECL bool has_parameter(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::size_t end = query.find('&');
+    const std::string_view part = query.substr(0, end);
+    if (part.substr(0, part.find('=')) == name) return true;
+    if (end == std::string_view::npos) break;
+    query.remove_prefix(end + 1);
+  }
+  return false;
 }
 
 /// Whether a program shows the token, which no page of another site can.
@@ -79766,10 +81447,24 @@ progress { width: 100%; height: .9rem; accent-color: var(--run); }
 .failure .mark, .hang .mark { color: var(--bad); }
 .membership .mark, .request .mark { color: var(--stop); }
 .success .mark { color: var(--run); }
+#curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); gap: .6rem; }
+figure { margin: 0; }
+figcaption { display: flex; justify-content: space-between; font-size: .85rem; }
+svg { width: 100%; height: 6rem; border-bottom: 1px solid var(--line); }
+svg * { fill: none; stroke: var(--run); vector-effect: non-scaling-stroke; }
+svg line { stroke: var(--stop); stroke-dasharray: 3 3; }
+svg .failure, svg .stall { stroke: var(--bad); }
+svg .replacement { stroke: var(--slow); }
 canvas { display: block; width: 100%; touch-action: manipulation; }
 canvas:focus-visible { outline: 2px solid var(--slow); }
+#rank pre { max-height: 24rem; overflow: auto; }
 #rank { border-left: 3px solid var(--line); padding-left: .8rem; margin-top: .6rem; }
 pre { margin: .3rem 0; white-space: pre-wrap; font: 13px/1.4 ui-monospace, monospace; }
+#table { margin-top: .8rem; overflow-x: auto; }
+table { border-collapse: collapse; font-size: .9rem; }
+th, td { padding: .1rem .8rem .1rem 0; text-align: left; white-space: nowrap; }
+th { color: var(--faint); font-weight: 400; }
+#rows tr:hover { background: var(--line); cursor: pointer; }
 #events { padding-left: 3rem; max-height: 22rem; overflow: auto; font-size: .9rem; }
 #events time { color: var(--faint); margin-right: .6em; }
 @media (max-width: 40rem) {
@@ -79804,6 +81499,13 @@ inline constexpr char page_html[] = R"embedded(<!doctype html>
     started, solid while they ran.</p>
   <div id="attempts"></div>
 </section>
+<section id="training" hidden>
+  <h2>Training</h2>
+  <p class="hint">Means over time; lines mark what disturbed the job. Point at a curve for its
+    values.</p>
+  <div id="curves"></div>
+  <div hidden><svg id="shapes"></svg></div>
+</section>
 <section>
   <h2>Workers</h2>
   <p class="hint">One row for each node, one cell for each rank. Choose one by a click or the arrow
@@ -79811,9 +81513,18 @@ inline constexpr char page_html[] = R"embedded(<!doctype html>
   <canvas id="grid" tabindex="0" role="img" aria-label="ranks by nodes"></canvas>
   <p id="legend" class="hint"></p>
   <div id="rank" aria-live="polite"></div>
+  <details id="table">
+    <summary>All ranks as a table</summary>
+    <table>
+      <thead><tr><th>rank<th>node<th>pid<th>state<th>step<th>s a step<th>× median</thead>
+      <tbody id="rows"></tbody>
+    </table>
+    <p id="more" class="hint"></p>
+  </details>
 </section>
 <section>
   <h2>What happened</h2>
+  <p class="hint"><a href="api/v1/journal" download>The last records of the journal</a></p>
   <ol id="events" reversed></ol>
 </section>
 </html>
@@ -79829,6 +81540,7 @@ const span = seconds => {
   const minutes = Math.floor(whole / 60) % 60;
   return hours ? hours + " h " + minutes + " min" : minutes + " min " + whole % 60 + " s";
 };
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const over = () => isOver(job);
 const last = () => job.attempts[job.attempts.length - 1];
 const stalled = () => job.stall && job.stall.is_there && !over() ? job.stall : null;
@@ -79850,6 +81562,7 @@ function rankAll() {
   add(job.workers, job.node);
 }
 const workers = () => [...ranks.values()];
+const isOwn = rank => job.workers.some(worker => worker.rank === rank);
 
 function showHead() {
   const state = goneAt ? "gone" : job.condition;
@@ -79892,7 +81605,7 @@ function showHead() {
     const basis = job.has_steps ? "" : " (no steps reported)";
     facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %" + basis]);
   }
-  facts.push(["begun", clock(job.began_us)]);
+  facts.push(["begun", clock(job.began_us)], ["time zone", zone]);
   $("facts").replaceChildren(...pairsOf(facts));
 }
 
@@ -80060,6 +81773,27 @@ function drawGrid() {
   canvas.setAttribute("aria-label", "ranks by nodes: " + words.join(", "));
 }
 
+// What a table and a cell say of a worker, as the columns of the table.
+const columns = worker => [worker.rank, worker.on, worker.pid || "", slow(worker) ?
+  worker.state + ", " + lags(worker) : worker.state, worker.step >= 0 ? worker.step : "",
+  worker.step_seconds ? worker.step_seconds.toPrecision(3) : "",
+  worker.ratio ? worker.ratio.toFixed(2) : ""];
+const mostRows = 512;
+
+function showTable() {
+  if (!$("table").open) return;
+  const all = workers().sort((a, b) => a.rank - b.rank), shown = all.slice(0, mostRows);
+  $("rows").replaceChildren(...shown.map(worker => {
+    const row = make("tr");
+    row.append(...columns(worker).map(value => make("td", "", value)));
+    row.addEventListener("click", () => select(worker.rank));
+    return row;
+  }));
+  $("more").textContent = all.length > mostRows ? "and " + (all.length - mostRows) + " more" : "";
+}
+
+$("table").addEventListener("toggle", () => showTable());
+
 function showRank() {
   const box = $("rank");
   const worker = selected === null ? null : ranks.get(selected);
@@ -80093,6 +81827,9 @@ function showRank() {
   }
   if (worker.text) lines.push(make("p", "", worker.text));
   if (worker.reason) lines.push(make("pre", "", worker.reason));
+  if (!job.shows_output && !isOwn(worker.rank)) {
+    lines.push(make("p", "hint", "its output is shown to who has a token (--status-token-file)"));
+  }
   if (wrote.rank === selected) {
     for (const stream of wrote.streams) {
       if (!stream.lines.length) continue;
@@ -80101,14 +81838,56 @@ function showRank() {
     }
   }
   box.replaceChildren(...lines);
+  for (const text of box.querySelectorAll("pre")) text.scrollTop = text.scrollHeight;
   askOutput();
 }
 
-let wrote = {}, asking = 0;
+// ---- the output of the chosen rank --------------------------------------------------------------
+
+// Where everybody of the host may look, only the last lines of this node's ranks are shown.
+let wrote = {}, reader = null, isDrawing = false, asking = 0;
+
+function addLines(rank, name, lines) {
+  const stream = wrote.streams.find(each => each.name === name);
+  stream.lines = stream.lines.concat(lines).slice(-200);
+  if (isDrawing) return;
+  isDrawing = true;
+  requestAnimationFrame(() => {
+    isDrawing = false;
+    showRank();
+  });
+}
+
+function textOf({ text, base64 }) {
+  if (text !== undefined) return text;
+  return new TextDecoder().decode(Uint8Array.from(atob(base64), letter => letter.charCodeAt(0)));
+}
+
+function readOutput() {
+  if (reader) reader.close();
+  reader = null;
+  wrote = {};
+  if (selected === null || !job.shows_output) return;
+  const source = reader = new EventSource("api/v1/output?follow&lines=40&ranks=" + selected);
+  const rank = selected;
+  // A connection that is made again begins with the last lines again.
+  source.onopen = () => {
+    wrote = { rank, streams: ["stdout", "stderr"].map(name => ({ name, path: "", lines: [] })) };
+  };
+  source.onmessage = event => {
+    const piece = JSON.parse(event.data), lines = textOf(piece).split("\n").slice(0, -1);
+    if (piece.skipped) lines.unshift("… " + piece.skipped + " bytes were skipped …");
+    addLines(rank, piece.stream, lines);
+  };
+  source.addEventListener("notice", event => {
+    addLines(rank, "stdout", [JSON.parse(event.data).text]);
+  });
+  source.addEventListener("end", () => source.close());
+}
 
 async function askOutput() {
   const rank = selected;
-  if (rank === null || Date.now() - asking < 2000) return;
+  if (job.shows_output || !isOwn(rank) || Date.now() - asking < 2000) return;
   asking = Date.now();
   try {
     const answer = await fetch("api/v1/ranks/" + rank + "/output", { cache: "no-store" });
@@ -80121,16 +81900,31 @@ async function askOutput() {
 function select(rank) {
   selected = rank;
   asking = 0;
+  readOutput();
   drawGrid();
   showRank();
 }
 
-$("grid").addEventListener("click", event => {
-  if (!cells) return;
+// The rank of the cell under the pointer; null: there is none.
+function rankAt(event) {
+  if (!cells) return null;
   const box = $("grid").getBoundingClientRect();
   const row = cells.rows[Math.floor((event.clientY - box.top) / cells.size)];
   const column = Math.floor((event.clientX - box.left - cells.label) / cells.size);
-  if (row && column >= 0 && column < row.count) select(row.first + column);
+  return row && column >= 0 && column < row.count ? row.first + column : null;
+}
+
+$("grid").addEventListener("click", event => {
+  const rank = rankAt(event);
+  if (rank !== null) select(rank);
+});
+
+$("grid").addEventListener("mousemove", event => {
+  const worker = ranks.get(rankAt(event));
+  const names = ["rank", "on", "pid", "", "step", "s a step:", "× median:"];
+  $("grid").title = !worker ? "" : columns(worker)
+    .map((value, index) => value === "" ? "" : (names[index] + " " + value).trim())
+    .filter(text => text).join(" · ");
 });
 
 $("grid").addEventListener("keydown", event => {
@@ -80147,6 +81941,80 @@ $("grid").addEventListener("keydown", event => {
   select(Math.min(most, Math.max(first, next)));
 });
 
+// ---- curves -------------------------------------------------------------------------------------
+
+const shape = (tag, attributes, kind) => {
+  const made = document.createElementNS($("shapes").namespaceURI, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  if (kind) made.setAttribute("class", kind);
+  return made;
+};
+
+// The path of a curve in a box of 1000 by 100. A time without values leaves a gap.
+function pathOf({ points, span_us: width }, place) {
+  const values = points.map(point => point[2]);
+  const low = Math.min(...values), high = Math.max(...values);
+  // The difference of the largest numbers is none.
+  const height = high / 2 - low / 2 || 1;
+  let path = "", last = -Infinity;
+  for (const [at, , value] of points) {
+    const spot = place(at).toFixed(1) + " " + (95 - (value / 2 - low / 2) / height * 90).toFixed(1);
+    // A single point is a line of no length, which has round ends.
+    path += at - last > 8 * width ? "M" + spot + "h0" : "L" + spot;
+    last = at;
+  }
+  return path;
+}
+
+const pointText = ([at, step, value]) => clock(at) + " · step " + step + " · " + value.toPrecision(4);
+
+function figureOf(curve, marks, begin, end) {
+  const place = us => (us - begin) / Math.max(1, end - begin) * 1000;
+  const { points } = curve, newest = points[points.length - 1];
+  const figure = make("figure"), caption = make("figcaption");
+  const label = curve.name === "step_seconds" ? "seconds a step" : curve.name;
+  const value = make("span", "hint", pointText(newest));
+  caption.append(make("b", "", label), value);
+  const picture = shape("svg", { viewBox: "0 0 1000 100", preserveAspectRatio: "none", role: "img",
+    "aria-label": label + ": " + pointText(newest) });
+  for (const mark of marks.filter(mark => mark.time_us >= begin)) {
+    const x = place(mark.time_us), line = shape("line", { x1: x, x2: x, y1: 0, y2: 100 }, mark.kind);
+    const title = shape("title", {});
+    title.textContent = clock(mark.time_us) + " " + mark.text;
+    line.append(title);
+    picture.append(line);
+  }
+  picture.append(shape("path", { d: pathOf(curve, place), "stroke-width": 1.5,
+    "stroke-linecap": "round" }));
+  picture.addEventListener("pointermove", event => {
+    const box = picture.getBoundingClientRect();
+    const at = begin + (event.clientX - box.left) / box.width * (end - begin);
+    value.textContent = pointText(points.reduce((a, b) =>
+      Math.abs(a[0] - at) <= Math.abs(b[0] - at) ? a : b));
+  });
+  picture.addEventListener("pointerleave", () => { value.textContent = pointText(newest); });
+  figure.append(caption, picture);
+  return figure;
+}
+
+let drawn = 0;
+
+// Asks for the curves, unless that was less than 5 s ago or somebody points at one.
+async function showCurves() {
+  if (Date.now() - drawn < 5000 || document.querySelector("svg:hover")) return;
+  drawn = Date.now();
+  try {
+    const answer = await fetch("api/v1/curves", { cache: "no-store" });
+    if (!answer.ok) return;
+    const { curves, marks } = await answer.json();
+    const shown = curves.filter(curve => curve.points.length);
+    $("training").hidden = !shown.length;
+    const begin = Math.min(...shown.map(curve => curve.points[0][0]));
+    const end = Math.max(...shown.map(curve => curve.points[curve.points.length - 1][0]));
+    $("curves").replaceChildren(...shown.map(curve => figureOf(curve, marks, begin, end)));
+  } catch { /* The next one may come through. */ }
+}
+
 // ---- what the agent tells -----------------------------------------------------------------------
 
 function showAll() {
@@ -80155,7 +82023,9 @@ function showAll() {
   showProgress();
   showAttempts();
   drawGrid();
+  showTable();
   showRank();
+  showCurves();
 }
 
 // Takes what an agent says of the job. An answer may be older than what the stream has said.
@@ -80215,6 +82085,7 @@ function listen(source) {
     if (spans.length) job.progress.step_seconds = spans[spans.length >> 1];
     showProgress();
     drawGrid();
+    showTable();
     showRank();
     // What else workers say is not among it.
     if (Date.now() - fetched > 3000) feed.refresh();
@@ -80227,6 +82098,7 @@ setInterval(() => {
   if (!job || over() || goneAt || document.hidden) return;
   showAttempts();
   askOutput();
+  showCurves();
 }, 1000);
 addEventListener("resize", () => { if (job) drawGrid(); });
 matchMedia("(prefers-color-scheme: dark)")
@@ -80406,6 +82278,20 @@ inline std::optional<std::int64_t> rank_of_output_path(std::string_view path) {
   return rank;
 }
 
+inline constexpr std::string_view output_path = "/api/v1/output";
+
+inline status_answer output_answer(const http_head& request) {
+  status_answer answer;
+  answer.type = "text/event-stream";
+  answer.is_stream = true;
+  try {
+    answer.reading = parse_output_query(request.query);
+  } catch (const error& refusal) {
+    return refusal_answer(400, refusal.what());
+  }
+  return answer;
+}
+
 /// The content for clients that may look; none: there is no such path.
 inline std::optional<status_answer> content_of(const http_head& request,
                                                const status_source& source, std::int64_t now_us) {
@@ -80429,27 +82315,30 @@ inline std::optional<status_answer> content_of(const http_head& request,
     if (!is_plain) answer.type = "application/json";
     const std::shared_ptr<const job_view> view = source.view();
     answer.body = is_plain ? job_text(*view, now_us) : job_json(*view, now_us);
+    // A page that tried would be refused, which browsers take for an error of the page.
+    if (!is_plain) {
+      answer.body.insert(1, fmt::format("\"shows_output\": {}, ", source.shows_output));
+    }
+  } else if (path == "/api/v1/curves") {
+    answer.type = "application/json";
+    answer.body = source.curves();
+  } else if (path == "/api/v1/journal") {
+    answer.type = "application/jsonl";
+    answer.headers.emplace_back("Content-Disposition", "attachment; filename=\"journal.jsonl\"");
+    for (const journal_record& record : source.records()) {
+      answer.body += to_json_line(record) + '\n';
+    }
   } else if (path == "/api/v1/events") {
     answer.type = "text/event-stream";
     answer.is_stream = true;
+  } else if (path == output_path) {
+    return output_answer(request);
   } else if (const auto rank = rank_of_output_path(path)) {
     answer.output_of_rank = rank;
   } else {
     return std::nullopt;
   }
   return answer;
-}
-
-/// Whether a query names a parameter, with a value or without.
-inline bool has_parameter(std::string_view query, std::string_view name) {
-  while (!query.empty()) {
-    const std::size_t end = query.find('&');
-    const std::string_view part = query.substr(0, end);
-    if (part.substr(0, part.find('=')) == name) return true;
-    if (end == std::string_view::npos) break;
-    query.remove_prefix(end + 1);
-  }
-  return false;
 }
 
 /// An agent that answers is alive, and ready if its workers run. Only allowed viewers get a reason.
@@ -80614,6 +82503,9 @@ inline std::optional<status_answer> overview_of(const http_head& request,
   } else if (path == "/api/v1/events") {
     answer.type = "text/event-stream";
     answer.is_stream = true;
+  } else if (path == output_path) {
+    return refusal_answer(400, "the job has several roles, and output is of one of them: ask for " +
+                                   fmt::format("/roles/NAME{}", output_path));
   } else {
     return std::nullopt;
   }
@@ -80684,6 +82576,29 @@ ELASTIC_DECL std::string response_text(const status_answer& answer, bool has_bod
       "X-Content-Type-Options: nosniff\r\n";
   text += keeps_connection ? "\r\n" : "Connection: close\r\n\r\n";
   return has_body ? text + answer.body : text;
+}
+
+inline bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const utf8_character first = first_utf8_character(text);
+    if (!first.valid) return false;
+    text.remove_prefix(first.size);
+  }
+  return true;
+}
+
+ELASTIC_DECL std::string output_event(const output_piece& piece) {
+  json_object object;
+  object.add("rank", piece.rank).add("stream", piece.is_err ? "stderr" : "stdout");
+  if (piece.skipped > 0) object.add("skipped", piece.skipped);
+  // Lines need not be UTF-8, and whoever keeps them wants them as they are.
+  is_utf8(piece.text) ? object.add("text", piece.text)
+                      : object.add("base64", to_base64(piece.text));
+  return fmt::format("data: {}\n\n", std::move(object).text());
+}
+
+ELASTIC_DECL std::string output_notice(std::string_view sentence) {
+  return fmt::format("event: notice\ndata: {}\n\n", json_object().add("text", sentence).text());
 }
 
 ELASTIC_DECL event_cursor cursor_of(const http_head& request) {
@@ -80832,6 +82747,336 @@ ELASTIC_DECL status_answer command_answer(const http_head& request,
         json_object().add("done", outcome.is_done).add("text", outcome.text).text() + "\n";
   }
   return answer;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/output_desk.ipp ----
+
+namespace elastic::detail {
+
+/// Whether a node can be asked for output: it is there, is another one, and sends reports.
+inline bool sends_output(const viewed_node& node) {
+  return !node.is_own && node.epoch != 0 && node.entry.presence != node_presence::lost;
+}
+
+ELASTIC_DECL std::int64_t output_desk::begin(const output_reading& reading,
+                                             const viewed_job& job) {
+  if (readers_.size() >= limits::output_readers) return 0;
+  reader& made = readers_.emplace(++last_, reader{reading, {}}).first->second;
+  for (const viewed_node& node : job.nodes()) {
+    if (sends_output(node)) made.awaited.insert(node.entry.key);
+  }
+  return last_;
+}
+
+ELASTIC_DECL void output_desk::end(std::int64_t id) { readers_.erase(id); }
+
+ELASTIC_DECL void output_desk::lose_nodes() {
+  for (auto& [id, each] : readers_) each.awaited.clear();
+}
+
+ELASTIC_DECL void output_desk::take(std::int64_t node, output_report report) {
+  const auto place = readers_.find(report.id);
+  if (place == readers_.end()) return;
+  reader& target = place->second;
+  if (report.is_drained) target.awaited.erase(node);
+  target.lacks_out = target.lacks_out || report.lacks_out;
+  for (output_piece& piece : report.pieces) {
+    if (!target.reading.wants(piece.rank, piece.is_err)) continue;
+    target.bytes += piece.text.size();
+    target.pieces.push_back(std::move(piece));
+  }
+  while (target.bytes > limits::output_queue_bytes) {
+    const output_piece& oldest = target.pieces.front();
+    target.dropped[{oldest.rank, oldest.is_err}] += oldest.skipped + oldest.text.size();
+    target.bytes -= oldest.text.size();
+    target.pieces.pop_front();
+  }
+  if (target.bytes > limits::output_queue_bytes / 2) target.is_paused = true;
+}
+
+ELASTIC_DECL output_delivery output_desk::collect(std::int64_t id, const viewed_job& job) {
+  output_delivery made;
+  const auto place = readers_.find(id);
+  if (place == readers_.end()) return made;
+  reader& source = place->second;
+  made.lacks_out = source.lacks_out;
+  for (const viewed_node& node : job.nodes()) {
+    if (source.awaited.contains(node.entry.key) && sends_output(node)) {
+      made.awaited.push_back(node.entry.name);
+    }
+  }
+  // The rest waits here, where the oldest of it can be dropped.
+  std::size_t size = 0;
+  while (!source.pieces.empty() && size < limits::output_queue_bytes / 8) {
+    output_piece& piece = source.pieces.front();
+    if (const auto lost = source.dropped.extract({piece.rank, piece.is_err})) {
+      piece.skipped += lost.mapped();
+    }
+    size += piece.text.size();
+    made.pieces.push_back(std::move(piece));
+    source.pieces.pop_front();
+  }
+  source.bytes -= size;
+  if (source.bytes < limits::output_queue_bytes / 4) source.is_paused = false;
+  return made;
+}
+
+ELASTIC_DECL std::string output_desk::demand(std::int64_t viewer) const {
+  if (readers_.empty()) return {};
+  output_request request{viewer, {}};
+  for (const auto& [id, each] : readers_) {
+    request.readings.push_back({id, each.is_paused, each.reading});
+  }
+  return to_text(request);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/stream_reader.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void line_picker::feed(std::string_view bytes, std::string& out) {
+  cutter_.feed(bytes, [&](const line_piece& piece) { return put(piece, out); });
+}
+
+ELASTIC_DECL void line_picker::finish(std::string& out) {
+  cutter_.finish([&](const line_piece& piece) { return put(piece, out); });
+  if (is_open_) put({{}, false, true}, out);
+}
+
+ELASTIC_DECL bool line_picker::put(const line_piece& piece, std::string& out) {
+  if (piece.is_first) {
+    line_.clear();
+    cut_ = 0;
+  }
+  std::string_view text = piece.text;
+  if (piece.is_last && text.ends_with('\n')) text.remove_suffix(1);
+  if (piece.is_last && text.ends_with('\r')) text.remove_suffix(1);
+  const std::size_t room = cut_ == 0 ? limits::read_line_bytes - line_.size() : 0;
+  const std::string_view kept = text.size() > room ? beginning_of(text, room) : text;
+  line_ += kept;
+  cut_ += text.size() - kept.size();
+  is_open_ = !piece.is_last;
+  if (is_open_) return true;
+  out += line_;
+  if (cut_ > 0) out += fmt::format(" … ({} bytes more)", cut_);
+  out += '\n';
+  return true;
+}
+
+ELASTIC_DECL void stream_reader::read(const output_source& source) {
+  if (has_lines()) return;
+  ready_.clear();
+  taken_ = 0;
+  is_at_end_ = true;
+  const std::optional<int> last_lines = last_lines_;
+  source.path.empty() ? read_kept(source) : read_file(source.path);
+  if (last_lines && !last_lines_) keep_last(*last_lines);
+}
+
+ELASTIC_DECL void stream_reader::read_kept(const output_source& source) {
+  if (std::exchange(pid_, source.pid) != source.pid) {
+    if (position_ > 0) finish();
+    position_ = 0;
+  }
+  const std::uint64_t begin = source.end - source.kept.size();
+  const bool is_first = std::exchange(last_lines_, std::nullopt).has_value();
+  if (position_ < begin) {
+    if (!is_first) skipped_ += begin - position_;
+    picker_ = {};
+    position_ = begin;
+  }
+  const auto known = static_cast<std::size_t>(position_ - begin);
+  feed(std::string_view(source.kept).substr(std::min(known, source.kept.size())));
+  position_ = source.end;
+}
+
+ELASTIC_DECL auto stream_reader::look_at(const std::string& path) -> file_place {
+  struct stat found{};
+  if (::stat(path.c_str(), &found) != 0) return {0, 0, 0, errno == ENOENT};
+  // A process may have put anything there, even a FIFO without a writer.
+  if (!S_ISREG(found.st_mode)) return {};
+  return {found.st_dev, found.st_ino, static_cast<std::uint64_t>(found.st_size)};
+}
+
+ELASTIC_DECL void stream_reader::read_file(const std::string& path) {
+  const file_place now = look_at(path);
+  if (file_.number != 0 && !now.is_same_file(file_)) {
+    // A rotation has renamed the file that was read.
+    const std::string former = path + ".1";
+    const file_place rest = look_at(former);
+    if (rest.is_same_file(file_) && position_ < rest.size) {
+      const std::uint64_t before = position_;
+      read_on(former, rest.size);
+      is_at_end_ = position_ == before;
+      if (!is_at_end_) return;
+    }
+  }
+  if (now.number == 0) {
+    // A later file of this name is another one, although the system may give it the same number.
+    if (now.is_missing && file_.number != 0) finish();
+    if (now.is_missing) file_ = {};
+    return;
+  }
+  if (!now.is_same_file(file_) || now.size < position_) {
+    if (now.is_same_file(file_)) {
+      picker_ = {};
+    } else {
+      finish();
+    }
+    position_ = 0;
+    is_mid_line_ = false;
+  }
+  file_ = now;
+  if (now.size > position_) read_on(path, now.size);
+  last_lines_.reset();
+}
+
+/// Begins a window of the stream there. Result: the number of the bytes that are left out.
+ELASTIC_DECL std::uint64_t stream_reader::skip_to(std::uint64_t begin) {
+  if (begin <= position_) return 0;
+  picker_ = {};
+  is_mid_line_ = true;
+  return begin - std::exchange(position_, begin);
+}
+
+ELASTIC_DECL void stream_reader::read_on(const std::string& path, std::uint64_t end) {
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!file) return;
+  const std::uint64_t window = std::min<std::uint64_t>(end, limits::read_backlog_bytes);
+  const std::uint64_t left_out = skip_to(end - window);
+  if (!last_lines_) skipped_ += left_out;
+  std::string piece(limits::read_piece_bytes, '\0');
+  while (position_ < end) {
+    const ssize_t size =
+        ::pread(file.get(), piece.data(), piece.size(), static_cast<off_t>(position_));
+    if (size <= 0) return;
+    position_ += static_cast<std::uint64_t>(size);
+    feed(std::string_view(piece).substr(0, static_cast<std::size_t>(size)));
+    // The last lines are among all of them.
+    if (!last_lines_ && has_lines()) break;
+  }
+  is_at_end_ = position_ >= end;
+}
+
+ELASTIC_DECL void stream_reader::feed(std::string_view bytes) {
+  if (is_mid_line_) {
+    const std::size_t end = bytes.find('\n');
+    if (end == bytes.npos) return;
+    is_mid_line_ = false;
+    bytes.remove_prefix(end + 1);
+  }
+  picker_.feed(bytes, ready_);
+}
+
+ELASTIC_DECL void stream_reader::keep_last(int lines) {
+  std::size_t begin = ready_.size();
+  for (int line = 0; line < lines && begin > 0; ++line) {
+    const std::size_t end = begin < 2 ? ready_.npos : ready_.rfind('\n', begin - 2);
+    begin = end == ready_.npos ? 0 : end + 1;
+  }
+  ready_.erase(0, begin);
+}
+
+ELASTIC_DECL std::string stream_reader::take(std::size_t most) {
+  const std::string_view rest = std::string_view(ready_).substr(taken_);
+  std::size_t size = rest.size();
+  if (size > most) {
+    const std::size_t end = rest.rfind('\n', most - 1);
+    size = (end == rest.npos ? rest.find('\n') : end) + 1;
+  }
+  taken_ += size;
+  return std::string(rest.substr(0, size));
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/output_feed.ipp ----
+
+namespace elastic::detail {
+
+/// What a message has for a piece besides its text.
+inline constexpr std::size_t piece_overhead = 32;
+
+ELASTIC_DECL void output_feed::update(const std::vector<output_source>& sources) {
+  for (stream& each : streams_) each.is_listed = false;
+  for (const output_source& source : sources) {
+    if (!reading_.wants(source.rank, source.is_err)) continue;
+    if (!source.is_kept) lacks_out_ = true;
+    if (!source.is_kept) continue;
+    const auto known = std::find_if(streams_.begin(), streams_.end(), [&](const stream& each) {
+      return each.source.rank == source.rank && each.source.is_err == source.is_err &&
+             each.source.path == source.path;
+    });
+    if (known == streams_.end()) {
+      const std::optional<int> all;
+      streams_.push_back({source, stream_reader(has_begun_ ? all : reading_.lines)});
+    } else {
+      known->source = source;
+      known->is_listed = true;
+    }
+  }
+  has_begun_ = has_begun_ || !sources.empty();
+}
+
+ELASTIC_DECL std::vector<output_piece> output_feed::next(const std::vector<output_source>& sources,
+                                                         std::size_t most) {
+  update(sources);
+  std::vector<output_piece> pieces;
+  std::size_t size = 0;
+  std::size_t idle = 0;
+  while (idle < streams_.size() && size < most) {
+    stream& each = streams_[turn_++ % streams_.size()];
+    const std::size_t before = pieces.size();
+    if (!waits(each)) give(each, std::min(most - size, limits::read_line_bytes * 2), pieces);
+    if (pieces.size() > before) size += pieces.back().text.size() + piece_overhead;
+    const bool is_idle = each.reader.is_at_end() || waits(each);
+    idle = is_idle && pieces.size() == before ? idle + 1 : 0;
+  }
+  is_drained_ = idle >= streams_.size();
+  if (is_drained_) std::erase_if(streams_, [](const stream& each) { return !each.is_listed; });
+  return pieces;
+}
+
+/// Whether the worker's former stream, which has ended, is not read to its end yet.
+ELASTIC_DECL bool output_feed::waits(const stream& latter) const {
+  return std::any_of(streams_.begin(), streams_.end(), [&](const stream& former) {
+    return !former.is_listed && latter.is_listed && former.source.rank == latter.source.rank &&
+           former.source.is_err == latter.source.is_err && !former.reader.is_at_end();
+  });
+}
+
+ELASTIC_DECL void output_feed::give(stream& from, std::size_t most,
+                                    std::vector<output_piece>& pieces) {
+  from.reader.read(from.source);
+  // Nothing follows: what has no line end is a line, too.
+  const bool is_last = !from.is_listed || !reading_.follows;
+  if (is_last && from.reader.has_read_all()) from.reader.finish();
+  if (!from.reader.has_lines()) return;
+  output_piece& piece = pieces.emplace_back();
+  piece.rank = from.source.rank;
+  piece.is_err = from.source.is_err;
+  piece.skipped = from.reader.take_skipped();
+  piece.text = from.reader.take(most);
+}
+
+ELASTIC_DECL task<std::optional<std::vector<output_piece>>> read_output(
+    std::shared_ptr<output_feed> feed, std::shared_ptr<output_tails> tails,
+    std::shared_ptr<time_source> time, std::size_t most) {
+  output_sources sources;
+  if (tails) {
+    task<output_sources> asking = tails->sources();
+    sources = co_await std::move(asking);
+  }
+  if (!sources.may_hang) co_return feed->next(sources.streams, most);
+  std::function<std::vector<output_piece>()> work = [feed, streams = std::move(sources.streams),
+                                                     most] { return feed->next(streams, most); };
+  const time_point deadline = time->now() + limits::shown_lines_patience;
+  task<std::vector<output_piece>> reading = run_blocking<std::vector<output_piece>>(work);
+  co_return co_await with_deadline(*time, deadline, std::move(reading));
 }
 
 }  // namespace elastic::detail
@@ -81967,8 +84212,9 @@ ELASTIC_DECL vault_slot_choice next_vault_slot(const vault_slot_view& view) {
   choice.slot = second < first || (second == first && is_second_larger) ? 1 : 0;
   const vault_slot_view::slot& chosen = view.slots[choice.slot];
   if (chosen.is_pending) {
-    choice.refusal = fmt::format("generation {} is not complete yet: this rank is ahead of others",
-                                 chosen.id->number);
+    choice.refusal =
+        fmt::format("generation {} is not complete yet: not every rank has committed it",
+                    chosen.id->number);
     choice.awaited = chosen.id;
     return choice;
   }
@@ -83838,7 +86084,6 @@ inline std::string_view place_of_missing(const arrivals& seen, std::size_t conne
 }
 
 ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
-  if (seen.come && *seen.come >= seen.world) return {};
   std::vector<std::int64_t> missing;
   std::vector<std::int64_t> connecting;
   std::size_t connected = 0;
@@ -83847,7 +86092,10 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
     if (worker.use == port_use::connecting) connecting.push_back(worker.rank);
     if (worker.use && *worker.use != port_use::connected) missing.push_back(worker.rank);
   }
-  const bool is_used = seen.come.value_or(0) > 0 || connected > 0 || !connecting.empty();
+  // A worker is connected before it says that it has come.
+  const auto present = std::max(seen.come.value_or(0), static_cast<std::int64_t>(connected));
+  if (present >= seen.world) return {};
+  const bool is_used = present > 0 || !connecting.empty();
   const std::string sought = to_text(seen.sought);
   if (!is_used) {
     if (sought.empty()) return {};
@@ -83855,7 +86103,7 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
                        arrival_patience.count(), seen.store, sought);
   }
   const std::string count =
-      seen.come ? fmt::format("{} of {} ranks have come", *seen.come, seen.world) : std::string();
+      seen.come ? fmt::format("{} of {} ranks have come", present, seen.world) : std::string();
   if (missing.empty() && count.empty()) return {};
   // Workers that run where this node cannot inspect them, for example in a container, may have
   // connected.
@@ -87781,213 +90029,6 @@ ELASTIC_DECL task<void> warn_of_silence(std::string role, std::string waiting,
 
 #if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
-// ---- elastic/status/detail/node_report.ipp ----
-
-#include <cmath>
-
-namespace elastic::detail {
-
-/// The bytes of a reason; in JSON, each takes up to six.
-inline constexpr std::size_t report_reason_bytes = 240;
-
-inline std::string report_reason(std::string_view text) {
-  return std::string(beginning_of(text, report_reason_bytes));
-}
-
-/// Local rank, condition, pid, step, total, seconds of a step, exit code or null, signal or null,
-/// reason.
-inline std::string report_text(const viewed_worker& worker) {
-  const auto optional = [](const std::optional<std::int64_t>& number) {
-    return number ? fmt::format("{}", *number) : std::string("null");
-  };
-  const double seconds = std::isfinite(worker.step_seconds) ? worker.step_seconds : 0;
-  return fmt::format("[{},{},{},{},{},{:.6g},{},{},{}]", worker.local_rank,
-                     static_cast<int>(worker.state), worker.pid, worker.step, worker.total, seconds,
-                     optional(worker.exit_code), optional(worker.signal),
-                     json_string(report_reason(worker.reason)));
-}
-
-/// The text of an event for other nodes: only some fields, since each part of a report has a limit.
-inline std::string report_text(const journal_record& event) {
-  journal_record shown;
-  shown.sequence = event.sequence;
-  shown.epoch = event.epoch;
-  shown.time_us = event.time_us;
-  shown.node = report_reason(event.node);
-  shown.event.kind = event.event.kind;
-  shown.event.reason = report_reason(event.event.reason);
-  shown.event.rank = event.event.rank;
-  shown.event.exit_code = event.event.exit_code;
-  shown.event.signal = event.event.signal;
-  return to_json_line(shown);
-}
-
-template <class Entry>
-std::string report_list(const std::vector<Entry>& entries) {
-  std::string text;
-  for (const Entry& entry : entries) text += (text.empty() ? "" : ",") + report_text(entry);
-  return "[" + text + "]";
-}
-
-/// One of the numbers of a worker, within bounds.
-inline std::int64_t report_number(const record_rows& rows, const nlohmann::ordered_json& entry,
-                                  std::size_t index, std::int64_t least, std::int64_t most) {
-  const nlohmann::ordered_json& value = entry[index];
-  const bool is_large =
-      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
-  if (!value.is_number_integer() || is_large || value.get<std::int64_t>() < least ||
-      value.get<std::int64_t>() > most) {
-    rows.refuse(fmt::format("has a worker whose entry {} is not a number from {} to {}", index,
-                            least, most));
-  }
-  return value.get<std::int64_t>();
-}
-
-inline viewed_worker read_worker(const record_rows& rows, const nlohmann::ordered_json& entry,
-                                 std::int64_t size) {
-  constexpr auto most = std::numeric_limits<std::int64_t>::max();
-  constexpr auto least = std::numeric_limits<std::int64_t>::min();
-  constexpr std::size_t entries = 9;
-  if (!entry.is_array() || entry.size() != entries || !entry[8].is_string()) {
-    rows.refuse(fmt::format("has a worker that is not a list of {} entries", entries));
-  }
-  const auto number = [&](std::size_t index, std::int64_t start, std::int64_t high) {
-    return report_number(rows, entry, index, start, high);
-  };
-  viewed_worker worker;
-  worker.local_rank = number(0, 0, size - 1);
-  constexpr auto last = static_cast<std::int64_t>(worker_condition_names.size()) - 1;
-  worker.state = static_cast<viewed_worker::condition>(number(1, 0, last));
-  worker.pid = number(2, 0, most);
-  worker.step = number(3, -1, most);
-  worker.total = number(4, 0, most);
-  if (!entry[5].is_number() || !(entry[5].get<double>() >= 0) || entry[5].get<double>() > 1e12) {
-    rows.refuse("has a worker whose step time is not a number of seconds from 0 to 1e12");
-  }
-  worker.step_seconds = entry[5].get<double>();
-  if (!entry[6].is_null()) worker.exit_code = number(6, least, most);
-  if (!entry[7].is_null()) worker.signal = number(7, least, most);
-  worker.reason = report_reason(entry[8].get<std::string>());
-  return worker;
-}
-
-inline void describe(node_report& report, record_rows& rows) {
-  constexpr auto most = std::numeric_limits<std::int64_t>::max() / 2;
-  rows.flag("begins", report.begins);
-  rows.number("epoch", report.epoch, 0, most);
-  rows.choice("state", report.activity, agent_activity_names);
-  rows.sentence("reason", report.reason, report_reason_bytes);
-  rows.number("round", report.round, -1, most);
-  rows.number("base_rank", report.base_rank, 0, most);
-  rows.number("size", report.size, 0, limits::local_world_size);
-  const auto* events =
-      rows.list("events", report_list(report.events), limits::node_events_per_second);
-  const auto* workers = rows.list("workers", report_list(report.workers), limits::local_world_size);
-  if (!rows.reads()) return;
-  for (const nlohmann::ordered_json& event : *events) {
-    report.events.push_back(read_journal_record(json_fields("a line of the journal", event)));
-  }
-  for (const nlohmann::ordered_json& worker : *workers) {
-    report.workers.push_back(read_worker(rows, worker, report.size));
-  }
-}
-
-ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker) {
-  return report_text(worker).size() + 1;
-}
-
-ELASTIC_DECL std::size_t report_bytes(const journal_record& event) {
-  return report_text(event).size() + 1;
-}
-
-ELASTIC_DECL std::string report_text(const node_report& report) {
-  json_object object;
-  write_record(object, report);
-  return object.text();
-}
-
-ELASTIC_DECL node_report parse_node_report(std::string_view text) {
-  node_report report;
-  read_record(json_fields("a node's report", text, limits::node_report_bytes), report);
-  return report;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/status/detail/report_feed.ipp ----
-
-namespace elastic::detail {
-
-/// The bytes after which a report takes nothing more: one worker or event needs less than the rest.
-inline constexpr std::size_t report_room = limits::node_report_bytes - 6 * 1024;
-
-/// Whether the other nodes should hear of it.
-inline bool matters_to_job(const job_event& event) {
-  using kind = job_event::type;
-  if (event.kind == kind::worker_ended) return !has_succeeded(event);
-  if (event.kind == kind::ranks_replaced) return !event.ranks.empty();
-  if (event.kind == kind::stall_found) return event.elsewhere != 1;
-  return event.kind == kind::worker_hung || event.kind == kind::notice_given ||
-         event.kind == kind::stop_requested || event.kind == kind::fence_reached ||
-         event.kind == kind::failure_decided || event.kind == kind::agent_ended;
-}
-
-ELASTIC_DECL void report_feed::begin() {
-  begins_ = true;
-  head_.clear();
-  told_.clear();
-}
-
-ELASTIC_DECL void report_feed::note(const journal_record& record) {
-  if (!matters_to_job(record.event)) return;
-  const std::int64_t second = record.time_us / 1'000'000;
-  if (std::exchange(second_, second) != second) noted_ = 0;
-  // The first is the cause, the rest its consequences.
-  const bool has_room = events_.size() < static_cast<std::size_t>(limits::node_events_per_second);
-  if (++noted_ <= limits::node_events_per_second && has_room) events_.push_back(record);
-}
-
-ELASTIC_DECL bool report_feed::is_new(std::size_t index, const viewed_worker& worker,
-                                      bool has_progress) const {
-  const told_worker& former = told_[index];
-  return former.state != worker.state || former.pid != worker.pid ||
-         (has_progress && former.step != worker.step);
-}
-
-ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progress) {
-  node_report report;
-  report.epoch = view.job().epoch();
-  report.activity = view.job().activity();
-  report.reason = view.job().reason();
-  report.round = view.job().round();
-  report.base_rank = std::max<std::int64_t>(view.job().base_rank(), 0);
-  report.size = static_cast<std::int64_t>(view.workers().size());
-  const std::string head = report_text(report);
-  const bool is_other = begins_ || report.round != round_ || told_.size() != view.workers().size();
-  if (is_other) told_.assign(view.workers().size(), {});
-  std::size_t size = head.size();
-  while (!events_.empty() && size < report_room) {
-    size += report_bytes(events_.front());
-    report.events.push_back(std::move(events_.front()));
-    events_.pop_front();
-  }
-  for (std::size_t index = 0; index < told_.size() && size < report_room; ++index) {
-    const viewed_worker& worker = view.workers()[index];
-    if (!is_new(index, worker, has_progress)) continue;
-    size += report_bytes(worker);
-    report.workers.push_back(worker);
-    told_[index] = {worker.state, worker.pid, worker.step};
-  }
-  const bool has_news = is_other || head != head_ || !report.events.empty();
-  if (!has_news && report.workers.empty()) return {};
-  report.begins = std::exchange(begins_, false);
-  round_ = report.round;
-  head_ = head;
-  return report_text(report);
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/status/detail/event_sentence.ipp ----
 
 #include <cmath>
@@ -88201,11 +90242,220 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
 
 }  // namespace elastic::detail
 
+// ---- elastic/status/detail/node_report.ipp ----
+
+#include <cmath>
+
+namespace elastic::detail {
+
+/// The bytes of a reason; in JSON, each takes up to six.
+inline constexpr std::size_t report_reason_bytes = 240;
+
+inline std::string report_reason(std::string_view text) {
+  return std::string(beginning_of(text, report_reason_bytes));
+}
+
+/// Local rank, condition, pid, step, total, seconds of a step, exit code or null, signal or null,
+/// reason.
+inline std::string report_text(const viewed_worker& worker) {
+  const auto optional = [](const std::optional<std::int64_t>& number) {
+    return number ? fmt::format("{}", *number) : std::string("null");
+  };
+  const double seconds = std::isfinite(worker.step_seconds) ? worker.step_seconds : 0;
+  return fmt::format("[{},{},{},{},{},{:.6g},{},{},{}]", worker.local_rank,
+                     static_cast<int>(worker.state), worker.pid, worker.step, worker.total, seconds,
+                     optional(worker.exit_code), optional(worker.signal),
+                     json_string(report_reason(worker.reason)));
+}
+
+/// The text of an event for other nodes: only some fields, since each part of a report has a limit.
+inline std::string report_text(const journal_record& event) {
+  journal_record shown;
+  shown.sequence = event.sequence;
+  shown.epoch = event.epoch;
+  shown.time_us = event.time_us;
+  shown.node = report_reason(event.node);
+  shown.event.kind = event.event.kind;
+  shown.event.reason = report_reason(event.event.reason);
+  shown.event.rank = event.event.rank;
+  shown.event.exit_code = event.event.exit_code;
+  shown.event.signal = event.event.signal;
+  return to_json_line(shown);
+}
+
+template <class Entry>
+std::string report_list(const std::vector<Entry>& entries) {
+  std::string text;
+  for (const Entry& entry : entries) text += (text.empty() ? "" : ",") + report_text(entry);
+  return "[" + text + "]";
+}
+
+/// A number of a worker, within bounds.
+inline std::int64_t report_number(const record_rows& rows, const nlohmann::ordered_json& entry,
+                                  std::size_t index, std::int64_t least, std::int64_t most) {
+  const nlohmann::ordered_json& value = entry[index];
+  const bool is_large =
+      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+  if (!value.is_number_integer() || is_large || value.get<std::int64_t>() < least ||
+      value.get<std::int64_t>() > most) {
+    rows.refuse(fmt::format("has a worker whose entry {} is not a number from {} to {}", index,
+                            least, most));
+  }
+  return value.get<std::int64_t>();
+}
+
+inline viewed_worker read_worker(const record_rows& rows, const nlohmann::ordered_json& entry,
+                                 std::int64_t size) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  constexpr auto least = std::numeric_limits<std::int64_t>::min();
+  constexpr std::size_t entries = 9;
+  if (!entry.is_array() || entry.size() != entries || !entry[8].is_string()) {
+    rows.refuse(fmt::format("has a worker that is not a list of {} entries", entries));
+  }
+  const auto number = [&](std::size_t index, std::int64_t start, std::int64_t high) {
+    return report_number(rows, entry, index, start, high);
+  };
+  viewed_worker worker;
+  worker.local_rank = number(0, 0, size - 1);
+  constexpr auto last = static_cast<std::int64_t>(worker_condition_names.size()) - 1;
+  worker.state = static_cast<viewed_worker::condition>(number(1, 0, last));
+  worker.pid = number(2, 0, most);
+  worker.step = number(3, -1, most);
+  worker.total = number(4, 0, most);
+  if (!entry[5].is_number() || !(entry[5].get<double>() >= 0) || entry[5].get<double>() > 1e12) {
+    rows.refuse("has a worker whose step time is not a number of seconds from 0 to 1e12");
+  }
+  worker.step_seconds = entry[5].get<double>();
+  if (!entry[6].is_null()) worker.exit_code = number(6, least, most);
+  if (!entry[7].is_null()) worker.signal = number(7, least, most);
+  worker.reason = report_reason(entry[8].get<std::string>());
+  return worker;
+}
+
+inline void describe(node_report& report, record_rows& rows) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max() / 2;
+  rows.flag("begins", report.begins);
+  rows.number("epoch", report.epoch, 0, most);
+  rows.choice("state", report.activity, agent_activity_names);
+  rows.sentence("reason", report.reason, report_reason_bytes);
+  rows.number("round", report.round, -1, most);
+  rows.number("base_rank", report.base_rank, 0, most);
+  rows.number("size", report.size, 0, limits::local_world_size);
+  const auto* events =
+      rows.list("events", report_list(report.events), limits::node_events_per_second);
+  const auto* workers = rows.list("workers", report_list(report.workers), limits::local_world_size);
+  if (!rows.reads()) return;
+  for (const nlohmann::ordered_json& event : *events) {
+    report.events.push_back(read_journal_record(json_fields("a line of the journal", event)));
+  }
+  for (const nlohmann::ordered_json& worker : *workers) {
+    report.workers.push_back(read_worker(rows, worker, report.size));
+  }
+}
+
+ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker) {
+  return report_text(worker).size() + 1;
+}
+
+ELASTIC_DECL std::size_t report_bytes(const journal_record& event) {
+  return report_text(event).size() + 1;
+}
+
+ELASTIC_DECL std::string report_text(const node_report& report) {
+  json_object object;
+  write_record(object, report);
+  return object.text();
+}
+
+ELASTIC_DECL node_report parse_node_report(std::string_view text) {
+  node_report report;
+  read_record(json_fields("a node's report", text, limits::node_report_bytes), report);
+  return report;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/report_feed.ipp ----
+
+namespace elastic::detail {
+
+/// The bytes after which a report takes nothing more: one worker or event needs less than the rest.
+inline constexpr std::size_t report_room = limits::node_report_bytes - 6 * 1024;
+
+/// Whether the other nodes should hear of it.
+inline bool matters_to_job(const job_event& event) {
+  using kind = job_event::type;
+  if (event.kind == kind::worker_ended) return !has_succeeded(event);
+  if (event.kind == kind::ranks_replaced) return !event.ranks.empty();
+  if (event.kind == kind::stall_found) return event.elsewhere != 1;
+  return event.kind == kind::worker_hung || event.kind == kind::notice_given ||
+         event.kind == kind::stop_requested || event.kind == kind::fence_reached ||
+         event.kind == kind::failure_decided || event.kind == kind::agent_ended;
+}
+
+ELASTIC_DECL void report_feed::begin() {
+  begins_ = true;
+  head_.clear();
+  told_.clear();
+}
+
+ELASTIC_DECL void report_feed::note(const journal_record& record) {
+  if (!matters_to_job(record.event)) return;
+  const std::int64_t second = record.time_us / 1'000'000;
+  if (std::exchange(second_, second) != second) noted_ = 0;
+  // The first is the cause, the rest its consequences.
+  const bool has_room = events_.size() < static_cast<std::size_t>(limits::node_events_per_second);
+  if (++noted_ <= limits::node_events_per_second && has_room) events_.push_back(record);
+}
+
+ELASTIC_DECL bool report_feed::is_new(std::size_t index, const viewed_worker& worker,
+                                      bool has_progress) const {
+  const told_worker& former = told_[index];
+  return former.state != worker.state || former.pid != worker.pid ||
+         (has_progress && former.step != worker.step);
+}
+
+ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progress) {
+  node_report report;
+  report.epoch = view.job().epoch();
+  report.activity = view.job().activity();
+  report.reason = view.job().reason();
+  report.round = view.job().round();
+  report.base_rank = std::max<std::int64_t>(view.job().base_rank(), 0);
+  report.size = static_cast<std::int64_t>(view.workers().size());
+  const std::string head = report_text(report);
+  const bool is_other = begins_ || report.round != round_ || told_.size() != view.workers().size();
+  if (is_other) told_.assign(view.workers().size(), {});
+  std::size_t size = head.size();
+  while (!events_.empty() && size < report_room) {
+    size += report_bytes(events_.front());
+    report.events.push_back(std::move(events_.front()));
+    events_.pop_front();
+  }
+  for (std::size_t index = 0; index < told_.size() && size < report_room; ++index) {
+    const viewed_worker& worker = view.workers()[index];
+    if (!is_new(index, worker, has_progress)) continue;
+    size += report_bytes(worker);
+    report.workers.push_back(worker);
+    told_[index] = {worker.state, worker.pid, worker.step};
+  }
+  const bool has_news = is_other || head != head_ || !report.events.empty();
+  if (!has_news && report.workers.empty()) return {};
+  report.begins = std::exchange(begins_, false);
+  round_ = report.round;
+  head_ = head;
+  return report_text(report);
+}
+
+}  // namespace elastic::detail
+
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 2
 
 // ---- elastic/rendezvous/detail/part_exchange.ipp ----
+
+#include <fmt/ranges.h>
 
 namespace elastic::detail {
 
@@ -88214,14 +90464,40 @@ inline task<void> keep_answer(task<std::vector<std::string>> asking,
   *answer = co_await std::move(asking);
 }
 
+/// The first group ranks without a text, as words.
+inline task<std::string> silent_nodes(std::shared_ptr<store> agents, std::string prefix, int size) {
+  constexpr std::size_t most = 8;
+  std::vector<std::string> silent;
+  for (std::string& key : rank_keys(prefix, size, "")) {
+    std::string rank = key.substr(prefix.size());
+    key_list only;
+    only.push_back(std::move(key));
+    const bool is_there = co_await agents->check(std::move(only));
+    if (is_there) continue;
+    silent.push_back(silent.size() == most ? "others" : std::move(rank));
+    if (silent.size() > most) break;
+  }
+  co_return fmt::format("{}", fmt::join(silent, ", "));
+}
+
 /// Warns early: the exchange would only time out.
 inline task<void> warn_of_missing_texts(part_exchange terms) {
   constexpr std::chrono::seconds pause(10);
   co_await terms.time->sleep_until(deadline_after(terms.time->now(), pause));
-  terms.log.warning(
-      "the {} nodes of the round have met, but after {} s some have not announced {}: all nodes of "
-      "a job need it",
-      terms.round.group_world_size, pause.count(), terms.subject);
+  const rendezvous_round& round = terms.round;
+  std::string silent;
+  try {
+    task<std::string> asking = silent_nodes(round.agents, terms.prefix, round.group_world_size);
+    silent = co_await std::move(asking);
+  } catch (const error&) {
+    // The exchange meets the same error, and ends with it.
+  }
+  if (!silent.empty()) {
+    terms.log.warning(
+        "the {} nodes of the round have met, but after {} s some have not announced {} (group rank "
+        "{}): all nodes of a job need it",
+        round.group_world_size, pause.count(), terms.subject, silent);
+  }
   co_await terms.time->sleep_until(time_point::max());
 }
 
