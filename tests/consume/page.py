@@ -49,7 +49,7 @@ from elasticrun import worker
 channel = worker.connect()
 print(sys.argv[1], "line at the end", file=sys.stderr, flush=True)
 for step in range(100000):
-    channel.progress(step, 100000, text=sys.argv[1], metrics={"loss <b>": 1 / (step + 1)})
+    channel.progress(step, 100000, text=sys.argv[1], metrics={{"loss <b>": 1 / (step + 1)}})
     if os.path.exists(sys.argv[2] + os.environ["RANK"]):
         os.unlink(sys.argv[2] + os.environ["RANK"])
         with channel.expires(0.1, "all_reduce"):
