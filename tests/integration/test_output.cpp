@@ -207,7 +207,7 @@ struct nodes_stage : stage {
   bool shows_all() const {
     const std::string answer = http_peer(socket()).get("/api/v1/job");
     const auto shown = nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n") + 4));
-    if (!shown.contains("whole")) return false;
+    if (shown["whole"].is_null()) return false;
     std::size_t ranks = shown["workers"].size();
     for (const auto& node : shown["whole"]["nodes"]) ranks += node["workers"].size();
     return ranks == 6;
@@ -222,7 +222,10 @@ TEST_CASE("logs: one node shows the lines of all ranks of all nodes", "[integrat
   first->await_err("Status: ");
   const auto second = stage.start_node(false);
   const auto third = stage.start_node(false);
-  for (const auto* node : {&first, &second, &third}) (*node)->await_out("out", 2);
+  for (const auto* node : {&first, &second, &third}) {
+    (*node)->await_out("out", 2);
+    (*node)->await_err("err", 2);
+  }
   REQUIRE(comes_true([&] { return stage.shows_all(); }));
   const program_result all = stage.ask({stage.address()});
   CHECK(all.code == 0);
