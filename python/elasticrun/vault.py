@@ -727,22 +727,26 @@ class _Content:
             if zlib.crc32(text) != self.header.manifest_check:
                 raise VaultError("the manifest has another checksum")
             self.manifest = _read_manifest(text, self.header.data_bytes)
+            # Its seals keep it from becoming shorter. To read it by system calls takes up to twice
+            # the time where a buffer does not begin at a cache line, as those of numpy do not.
+            self._memory = mmap.mmap(file, size, mmap.MAP_SHARED, mmap.PROT_READ)
         except BaseException:
             os.close(file)
             raise
 
     def close(self) -> None:
         os.close(self.file)
+        del self._memory
 
     def read(self, buffer: _Buffer, target: memoryview) -> None:
         """Errors: VaultError if the bytes have another checksum than the manifest says."""
         check = 0
         kind = _SUMMED if buffer.check.startswith(_SUMMED) else ""
+        first = _HEADER_BYTES + buffer.place
+        source = memoryview(self._memory)[first:first + buffer.bytes]
         for start in range(0, buffer.bytes, _PIECE_BYTES):
-            piece = target[start:min(start + _PIECE_BYTES, buffer.bytes)]
-            size = os.preadv(self.file, [piece], _HEADER_BYTES + buffer.place + start)
-            if size != len(piece):
-                raise VaultError(f"buffer {buffer.name!r} ends early")
+            piece = target[start:start + _PIECE_BYTES]
+            piece[:] = source[start:start + _PIECE_BYTES]
             if buffer.check:
                 check = _add_check(kind, piece, check)
         if buffer.check and f"{kind}{check:08x}" != buffer.check:
