@@ -103,6 +103,21 @@ TEST_CASE("guarded child: a signal that reads the end first does not keep it fro
   CHECK(*stage.status == exit_status::exited(7));
 }
 
+TEST_CASE("guarded child: an answer that comes while this process is kept waiting counts",
+          "[process]") {
+  guard_stage_of stage;
+  stage.wait_for_end();
+  stage.context.poll();
+  stage.end_worker();
+  stage.context.poll();
+  stage.context.run_one();  // until the silence has lasted too long
+  REQUIRE_FALSE(stage.status);
+  stage.tell(guard_news::ended, 0);
+  stage.context.poll();
+  REQUIRE(stage.status);
+  CHECK(stage.status->is_success());
+}
+
 TEST_CASE("guarded child: a signal that reads the end of the tree does not keep it from its waiter",
           "[process]") {
   guard_stage_of stage;

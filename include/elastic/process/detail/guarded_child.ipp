@@ -166,8 +166,11 @@ ELASTIC_DECL task<exit_status> guarded_child::wait() {
     const time_point silence_ends = deadline_after(time.now(), limits::guard_silence);
     if (co_await with_deadline(time, silence_ends, end_told())) break;
     const guard_standstill why = look_at_guard(guard_.native_handle());
+    // A guard that sleeps may have told it while this process was kept waiting itself.
+    look();
     const bool is_kept_waiting = why.state == 'R' || why.state == 'D';
-    if (!is_kept_waiting || silences >= limits::guard_silences) give_up_guard(why);
+    const bool is_silent = !is_kept_waiting || silences >= limits::guard_silences;
+    if (!status_ && is_silent) give_up_guard(why);
   }
   co_return *status_;
 }
