@@ -59,8 +59,9 @@ struct pair {
   /// @param piece  how many bytes arrive at a time
   void talk(std::size_t piece = 1 << 20) {
     for (bool is_over = false; !is_over;) {
-      is_over = !pass(client, server, server_outcome, piece) &
-                !pass(server, client, client_outcome, piece);
+      const bool has_sent = pass(client, server, server_outcome, piece);
+      const bool has_answered = pass(server, client, client_outcome, piece);
+      is_over = !has_sent && !has_answered;
     }
   }
 
