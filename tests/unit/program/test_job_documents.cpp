@@ -94,8 +94,8 @@ TEST_CASE("job documents: the fixed journals have every kind of event", "[progra
   }
   for (const auto& [kind, name] : elastic::job_event_kinds) {
     INFO(name);
-    const auto is_there = [kind = kind](const journal_record& record) {
-      return record.event.kind == kind;
+    const auto is_there = [wanted = kind](const journal_record& record) {
+      return record.event.kind == wanted;
     };
     CHECK(std::any_of(records.begin(), records.end(), is_there));
   }
