@@ -25,8 +25,6 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BUILD = ROOT / "build" / "fuzz"
-FLAGS = ("-O1 -g1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined "
-         "-fno-sanitize=vptr -fno-sanitize-recover=undefined")
 
 
 def find_clang():
@@ -37,13 +35,12 @@ def find_clang():
 
 
 def build():
-    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-    subprocess.run(["cmake", "-S", ROOT, "-B", BUILD, *generator,
-                    f"-DCMAKE_CXX_COMPILER={find_clang()}", "-DCMAKE_BUILD_TYPE=None",
-                    f"-DCMAKE_CXX_FLAGS={FLAGS}", "-DELASTIC_BUILD_FUZZERS=ON",
-                    f"-DCMAKE_CXX_COMPILER_LAUNCHER={shutil.which('ccache') or ''}",
-                    "-DELASTIC_BUILD_EXAMPLES=OFF", "-DELASTIC_BUILD_BENCHMARKS=OFF"],
-                   check=True, stdout=subprocess.DEVNULL)
+    if not (BUILD / "CMakeCache.txt").exists():
+        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+        subprocess.run(["cmake", "--preset", "fuzz", *generator,
+                        f"-DCMAKE_CXX_COMPILER={find_clang()}",
+                        f"-DCMAKE_CXX_COMPILER_LAUNCHER={shutil.which('ccache') or ''}"],
+                       cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     compilation = subprocess.run(
         ["cmake", "--build", BUILD, "--target", "fuzzer", "-j", str(os.cpu_count())],
         stdout=subprocess.PIPE, text=True)
