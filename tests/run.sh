@@ -6,7 +6,7 @@
 #
 #   tests/run.sh                every test, development build
 #   tests/run.sh --sanitizers   under AddressSanitizer and UBSan, then under ThreadSanitizer
-#   tests/run.sh --clang        compiles the library and the program with clang, as a wheel for pip
+#   tests/run.sh --clang        compiles programs of users, and a wheel for pip, with clang
 #   tests/run.sh --ci           all three; then nothing may be missing
 #   … --no-install              installs nothing, says what is missing
 #
@@ -191,7 +191,7 @@ if [[ $run_ci == 1 || $run_clang == 1 ]]; then
 fi
 if [[ $run_clang == 1 && -z $(find_clang) ]]; then need_later clang-19; fi
 # The fuzzer's run-time library is a package of its own.
-if [[ $run_ci == 1 ]] && ! ls "$($(find_clang) -print-resource-dir)"/lib/*/libclang_rt.fuzzer*.a \
+if [[ $run_clang == 1 && $run_sanitizers == 1 ]] && ! ls "$($(find_clang) -print-resource-dir)"/lib/*/libclang_rt.fuzzer*.a \
     >/dev/null 2>&1; then
   need_later libclang-rt-19-dev
 fi
@@ -249,20 +249,9 @@ install_torch() {
     accelerate==1.15.0 lightning==2.6.6 transformers==5.24.0
 }
 
-packaging=build/packaging
-has_packaging() { "$packaging/bin/python" -c 'import scikit_build_core'; }
-install_packaging() {
-  say "Installing scikit-build-core into $packaging"
-  python3 -m venv "$packaging"
-  "$packaging/bin/pip" install -q scikit-build-core
-}
-
 install_rest() {
   if ((${#missing_later[@]})); then install_packages "${missing_later[@]}"; fi
   if lacks_torch; then install_torch; fi
-  if [[ $run_clang == 1 && $install == 1 ]] && ! has_packaging 2>/dev/null; then
-    install_packaging
-  fi
   # A Boost that is new enough, which consumers of the library are tested with.
   if [[ $run_ci == 1 && $install == 1 ]]; then tests/boost.sh || left_out "Boost 1.81"; fi
 }
@@ -288,6 +277,10 @@ if command -v ninja >/dev/null; then generator=(-G Ninja); fi
 # Whoever builds once reads most headers once; ccache, which builds again, cannot.
 precompile=OFF
 if [[ $run_ci == 1 ]] && ! command -v ccache >/dev/null; then precompile=ON; fi
+
+# The preset of AddressSanitizer: with clang the one that has the fuzzer, too.
+address_sanitizer=asan
+if [[ $run_clang == 1 ]]; then address_sanitizer=fuzz; fi
 
 # ---- the stages ---------------------------------------------------------------------------------
 
@@ -331,34 +324,16 @@ compile_with_clang() {
     echo "tests/run.sh: no clang from 16 on here" >&2
     return "$run_ci"
   fi
-  if ! has_packaging; then
-    echo "tests/run.sh: no scikit-build-core in $packaging, which builds the wheel" >&2
-    return 1
-  fi
-  # As users get it: a wheel from the archive of the sources, which must have all that it takes.
-  local launcher version
-  launcher=$(command -v ccache || true)
-  version=$(sed -n 's/.*version_text = "\(.*\)";/\1/p' include/elastic/base/version.hpp)
-  rm -rf build/wheel build/sdist
-  mkdir -p build/wheel build/sdist
-  PYTHONDONTWRITEBYTECODE=1 "$packaging/bin/python" -c \
-    'import sys; sys.path[:0] = ["python"]; import wheel_backend as b; b.build_sdist("build/sdist")'
-  tar -xmf "build/sdist/elasticrun-$version.tar.gz" -C build/sdist
-  CXX=$clang CMAKE_BUILD_PARALLEL_LEVEL=$jobs PATH=$PWD/$packaging/bin:$PATH \
-    "$packaging/bin/pip" wheel -v "build/sdist/elasticrun-$version" --wheel-dir build/wheel \
-    --no-deps --no-build-isolation -C build-dir="$PWD/build/clang" -C cmake.build-type=None \
-    -C install.strip=true -C cmake.define.CMAKE_CXX_FLAGS=-O0 \
-    -C cmake.define.ELASTIC_WARNINGS_AS_ERRORS=ON \
-    -C cmake.define.CMAKE_CXX_COMPILER_LAUNCHER="$launcher"
-  build/clang/elasticrun --standalone --no-python --nproc-per-node 2 /bin/true
   tests/consume/compile_checks.py --cxx "$clang" --include include --jobs "$jobs" \
     consumers tests/consume
 }
 
-# With another standard library and another C library, as a program that needs neither; optimized,
-# with OpenSSL and for other targets in tests/long.sh.
-build_with_musl() {
-  packaging/wheels/build.py musllinux_1_2_x86_64 --no-tls --unoptimized --jobs "$jobs"
+# With another standard library, as most people get the program; optimized, with OpenSSL and for
+# other targets in tests/long.sh.
+build_wheel() {
+  rm -rf build/wheel
+  packaging/wheels/build.py "manylinux_2_28_$(uname -m)" --no-tls --unoptimized --jobs "$jobs" \
+    --output build/wheel
 }
 
 # Goes on after a failure: the summary of CTest is to be the last that is printed, once more.
@@ -385,14 +360,13 @@ show_failures() {
   ' build/dev/all-tests.log
 }
 
-# clang compiles for a sanitizer in half the time. AddressSanitizer has g++ all the same, because it
-# sees which temporaries g++ 12 destroys twice. tests/long.sh has g++ for both.
+# clang compiles for a sanitizer in half the time, and makes the fuzzer of the same objects.
+# tests/long.sh has g++ for both: it destroys some temporaries twice, which AddressSanitizer sees.
 build_rest() {  # what the names of its stages end in
   local clang=()
   if [[ $run_clang == 1 ]]; then clang=(-DCMAKE_CXX_COMPILER="$(find_clang)"); fi
-  stage "asan: build$1" build asan
+  stage "$address_sanitizer: build$1" build "$address_sanitizer" "${clang[@]}"
   stage "tsan: build$1" build tsan "${clang[@]}"
-  if [[ $run_ci == 1 ]]; then stage "fuzz: build$1" tests/fuzz/run.py --build; fi
 }
 
 # Takes of the processors what the tests leave, which wait for half of their time: whichever of
@@ -406,9 +380,9 @@ start_beside install_rest
 if [[ $run_tests == 1 ]]; then stage "dev: build of the program" build_program; fi
 wait_beside
 if [[ $run_clang == 1 ]]; then
-  stage "clang: build" compile_with_clang
-  # The archive of its compiler is fetched by whoever may install.
-  if [[ $install == 1 && $(uname -m) == x86_64 ]]; then stage "musl: build" build_with_musl; fi
+  # Its compiler and libraries are fetched by whoever may install.
+  if [[ $install == 1 ]]; then stage "wheel: build" build_wheel; fi
+  stage "clang: programs of users" compile_with_clang
 fi
 choose_python
 failed=0
@@ -419,11 +393,11 @@ if [[ $run_tests == 1 ]]; then
 fi
 if [[ $run_sanitizers == 1 ]]; then
   if [[ -n $beside ]]; then wait_beside; else build_rest ""; fi
-  stage "asan: test" ctest --preset asan -j "$test_jobs"
+  stage "$address_sanitizer: test" ctest --preset "$address_sanitizer" -j "$test_jobs"
   check_address_space
   stage "tsan: test" ctest --preset tsan -j "$test_jobs"
 fi
-if [[ $run_ci == 1 ]]; then stage "fuzz" tests/fuzz/run.py --total 110; fi
+if [[ $run_ci == 1 ]]; then stage "fuzz" tests/fuzz/run.py --total 60; fi
 print_stages
 if [[ $run_tests == 1 ]]; then
   echo

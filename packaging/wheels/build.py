@@ -13,7 +13,7 @@
     --sources FOLDER    has, or gets, the sources of the libraries (default: build/wheels/sources)
     --jobs N            compilers at once
 
-Of each musllinux target there is an archive, too, whose program needs no library. The compiler
+They are built from the archive of the sources that pip takes. Of each musllinux target there is an archive, too, whose program needs no library. The compiler
 comes from PyPI, the libraries from Debian 12 by apt-get (no root needed); without apt-get, put the
 files that it asks for into --sources. All are pinned by their SHA-256. It takes make, perl, CMake
 and Ninja, and checks what it built: packaging/wheels/check.py.
@@ -281,6 +281,19 @@ def kind_of(arguments):
     return ("" if arguments.tls else "-no-tls") + ("-unoptimized" if arguments.unoptimized else "")
 
 
+def unpack_archive():
+    """The sources as pip would get them, which must have all that it takes. Result: their folder"""
+    place = BUILD / "sdist"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    run(VENV / "bin/python", "-B", "-c",
+        "import sys, wheel_backend; wheel_backend.build_sdist(sys.argv[1])", place,
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+    # Its files have the same time always: Make and Ninja would take them for those of last time.
+    run("tar", "-xmf", next(place.glob("*.tar.gz")), "-C", place)
+    return next(path for path in place.iterdir() if path.is_dir())
+
+
 def build_wheel(arguments, platform, target, prefix, tools):
     folder = BUILD / platform
     environment = {**os.environ, "ELASTIC_TARGET_PROCESSOR": target.processor,
@@ -300,8 +313,8 @@ def build_wheel(arguments, platform, target, prefix, tools):
     if launcher:
         defined["CMAKE_CXX_COMPILER_LAUNCHER"] = launcher
     with tempfile.TemporaryDirectory() as output:
-        run(VENV / "bin/pip", "--disable-pip-version-check", "wheel", ROOT, "-v", "--no-deps",
-            "--no-build-isolation", "--wheel-dir", output,
+        run(VENV / "bin/pip", "--disable-pip-version-check", "wheel", unpack_archive(), "-v",
+            "--no-deps", "--no-build-isolation", "--wheel-dir", output,
             "-C", f"build-dir={folder}/program{kind_of(arguments)}",
             "-C", f"wheel.tags=py3-none-{platform}", "-C", "install.strip=false",
             *(word for name, value in defined.items()
