@@ -130,6 +130,7 @@
 #include <elastic/status/detail/event_sentence.ipp>
 #include <elastic/status/detail/job_curves.ipp>
 #include <elastic/status/detail/job_document.ipp>
+#include <elastic/status/detail/job_launch.ipp>
 #include <elastic/status/detail/job_metrics.ipp>
 #include <elastic/status/detail/job_monitor_core.ipp>
 #include <elastic/status/detail/job_state.ipp>

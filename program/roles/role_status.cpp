@@ -92,6 +92,7 @@ void role_status::complete(std::size_t role, elastic::agent_services& services) 
   const elastic::launch_config& config = roles_[role].config;
   if (monitor_) {
     add_monitor(services, config.rendezvous, *monitor_, role);
+    monitor_->monitor(role)->describe(config.workers);
   } else if (roles_[role].has_world && config.rendezvous.max_nodes > 1) {
     add_monitor(services, config.rendezvous);
   }

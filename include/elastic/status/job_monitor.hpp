@@ -15,6 +15,7 @@
 namespace elastic {
 
 class job_journal;
+struct worker_spec;
 
 namespace detail {
 struct internals;
@@ -43,6 +44,12 @@ class ELASTIC_EXPORT job_monitor final : public journal_sink, public agent_part 
   /// Sets a function that is called, from any thread, after each record, and at most once a second
   /// when workers report progress. It must not throw or call the monitor. Empty: none.
   ELASTIC_DECL void on_change(std::function<void()> call);
+
+  /// Shows the script or the program of these workers, the user and the host of this process, and,
+  /// if `add_monitor` has made the monitor, the log directory. Arguments, which may hold secrets,
+  /// are shown by a status_server, and only to who may see the output of the workers.
+  /// Errors: none.
+  ELASTIC_DECL void describe(const worker_spec& workers);
 
   /// Shows the job on this node: from now on, other nodes send it their reports. Important
   /// reports become records of the journal, if there is one.

@@ -36,6 +36,7 @@ launch_config config_of(int nodes, int workers) {
   config.rendezvous.max_nodes = nodes;
   config.rendezvous.node_name = "gpu7";
   config.workers.nproc_per_node = workers;
+  config.workers.program = "train";
   return config;
 }
 
@@ -103,6 +104,14 @@ TEST_CASE("status: the agent gets the services that its program needs, and no ot
     CHECK(elastic::detail::internals::of(program.services()).tails);
     CHECK(elastic::detail::internals::of(program.services()).meter);
     CHECK(names_of_parts(program.services()) == "monitor output status ");
+    const auto& links = elastic::detail::internals::of(program.services());
+    const auto core =
+        std::dynamic_pointer_cast<elastic::detail::job_monitor_core>(links.reports);
+    REQUIRE(core);
+    CHECK(core->launch().script == "train");
+    CHECK(core->launch().log_dir.empty());
+    links.tails->locate("/logs/job_x");
+    CHECK(core->launch().log_dir == "/logs/job_x");
   }
   SECTION("reports of a job of several nodes") {
     const launch_config large = config_of(2, 1);

@@ -109,9 +109,16 @@ viewed_stores some_stores() {
 }
 
 elastic::detail::status_source source_of(const moment& at) {
-  return {[view = at.view] { return view; }, [] { return std::optional(some_stores()); },
-          [] { return elastic::detail::job_curves().json(); },
-          [at] { return std::vector{at.record}; }};
+  elastic::detail::job_disclosure disclosure;
+  disclosure.launch = {"train.py", {"--lr", "1e-3"}, 2, "ada", "node0", "/logs/job7_x"};
+  disclosure.has_secrets = at.journal != "node0";
+  elastic::detail::status_source source;
+  source.view = source.look = [view = at.view] { return view; };
+  source.stores = [] { return std::optional(some_stores()); };
+  source.curves = [] { return elastic::detail::job_curves().json(); };
+  source.records = [at] { return std::vector{at.record}; };
+  source.disclosure = [disclosure] { return disclosure; };
+  return source;
 }
 
 status_answer answer_at(const moment& at, const http_head& request) {

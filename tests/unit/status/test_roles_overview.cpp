@@ -279,10 +279,11 @@ roles_source source_of(const two_roles& job) {
   for (std::size_t at = 0; at < job.views.size(); ++at) {
     roles_source::entry& entry = source.roles.emplace_back();
     entry.name = job.roles.roles[at].shown.name;
-    entry.source = {[view = job.views[at]] { return view; },
-                    []() -> std::optional<elastic::detail::viewed_stores> { return {}; },
-                    [] { return std::string(); },
-                    [] { return std::vector<elastic::journal_record>(); }};
+    entry.source.view = entry.source.look = [view = job.views[at]] { return view; };
+    entry.source.stores = []() -> std::optional<elastic::detail::viewed_stores> { return {}; };
+    entry.source.curves = [] { return std::string(); };
+    entry.source.records = [] { return std::vector<elastic::journal_record>(); };
+    entry.source.disclosure = [] { return elastic::detail::job_disclosure(); };
   }
   return source;
 }
@@ -300,9 +301,8 @@ TEST_CASE("roles status: each role has the paths of a job below its own", "[stat
   CHECK(answer(get("/roles/trainer/page.js")).body == head + elastic::detail::page_js);
   const std::string page = answer(get("/roles/trainer/")).body;
   CHECK_THAT(page, contains_text("<a href=\"../../\">all roles</a></nav>\n<header>"));
-  std::string shown = elastic::detail::job_json(*job.views[0], job.now_us);
-  shown.insert(1, "\"shows_output\": false, ");
-  CHECK(answer(get("/roles/trainer/api/v1/job")).body == shown);
+  CHECK(answer(get("/roles/trainer/api/v1/job")).body ==
+        elastic::detail::job_json(*job.views[0], job.now_us));
   CHECK(answer(get("/roles/trainer/metrics")).body ==
         elastic::detail::metrics_text(*job.views[0], metrics_format::text, job.now_us));
   CHECK(answer(get("/roles/trainer")).status == 303);

@@ -10,7 +10,10 @@
 #include <support/catch.hpp>
 #include <support/journal_story.hpp>
 
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,10 +48,13 @@ http_head get(std::string target, std::string header = {}, std::string value = {
 
 /// What the server looks at for an answer.
 elastic::detail::status_source view_source(const job_view& view) {
-  return {[view] { return std::make_shared<const job_view>(view); },
-          []() -> std::optional<elastic::detail::viewed_stores> { return {}; },
-          [] { return elastic::detail::job_curves().json(); },
-          [] { return std::vector<elastic::journal_record>(); }};
+  elastic::detail::status_source source;
+  source.view = source.look = [view] { return std::make_shared<const job_view>(view); };
+  source.stores = []() -> std::optional<elastic::detail::viewed_stores> { return {}; };
+  source.curves = [] { return elastic::detail::job_curves().json(); };
+  source.records = [] { return std::vector<elastic::journal_record>(); };
+  source.disclosure = [] { return elastic::detail::job_disclosure(); };
+  return source;
 }
 
 TEST_CASE("status answer: whose output is asked for", "[status]") {
@@ -298,13 +304,51 @@ TEST_CASE("status: the job is looked at once, and for nobody who is refused", "[
     CAPTURE(entry.request.path, entry.request.query, entry.request.headers);
     int looks = 0;
     elastic::detail::status_source source = view_source({});
-    source.view = [&] {
+    source.view = source.look = [&] {
       ++looks;
       return std::make_shared<const job_view>();
     };
     CHECK(answer_of(entry.request, gate, source, 0).status == entry.status);
     CHECK(looks == entry.looks);
   }
+}
+
+TEST_CASE("status gate: secrets are for the user of the job, root, and who has shown a token",
+          "[status]") {
+  status_gate open_gate;
+  status_gate closed_gate;
+  closed_gate.token = token;
+  constexpr std::uint32_t owner = 1000;
+  struct row {
+    const status_gate& gate;
+    std::optional<std::uint32_t> client;
+    bool may_see;
+  };
+  // A token does not make another user of a Unix socket the owner.
+  const std::vector<row> rows = {
+      {open_gate, std::nullopt, false}, {closed_gate, std::nullopt, true},
+      {open_gate, owner, true},         {closed_gate, owner, true},
+      {open_gate, 0U, true},            {closed_gate, 0U, true},
+      {open_gate, 1001U, false},        {closed_gate, 1001U, false}};
+  for (const row& entry : rows) {
+    CAPTURE(entry.gate.token, entry.client.value_or(9999));
+    CHECK(may_see_secrets(entry.gate, entry.client, owner) == entry.may_see);
+  }
+}
+
+TEST_CASE("status answer: only a request for the job counts as a look", "[status]") {
+  elastic::detail::status_source source = view_source({});
+  int looks = 0;
+  source.look = [&] {
+    ++looks;
+    return std::make_shared<const job_view>();
+  };
+  for (const char* path : {"/", "/metrics", "/readyz", "/api/v1/curves", "/api/v1/events"}) {
+    CHECK(answer_of(get(path), {}, source, 0).status != 404);
+  }
+  CHECK(looks == 0);
+  CHECK(answer_of(get("/api/v1/job"), {}, source, 0).status == 200);
+  CHECK(looks == 1);
 }
 
 TEST_CASE("status: a token in the query becomes a cookie", "[status]") {

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/detail/internals.hpp>
 #include <elastic/status/detail/job_monitor_core.hpp>
 #include <elastic/status/status_server.hpp>
@@ -658,6 +659,43 @@ TEST_CASE("status server: a Unix socket is this user's alone", "[status]") {
   CHECK_THROWS_WITH(stage("unix:" + directory.file(std::string(120, 'x'))),
                     contains_text("1 to 107 are allowed"));
   CHECK_THROWS_WITH(stage("unix:" + directory.file("no/socket")), contains_text("No such file"));
+}
+
+/// The launch in what a server says of its job.
+nlohmann::json launch_in(const std::string& answer) {
+  return nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n") + 4)).at("launch");
+}
+
+elastic::worker_spec secret_workers() {
+  elastic::worker_spec workers;
+  workers.program = "./serve";
+  workers.arguments = {"--key=s3cret"};
+  return workers;
+}
+
+TEST_CASE("status server: arguments are shown where output is, up to the last event", "[status]") {
+  const std::string token = "a-token-of-16-letters";
+  const std::string shown = "Authorization: Bearer " + token + "\r\n";
+  stage open;
+  open.monitor->describe(secret_workers());
+  CHECK(launch_in(open.get("/api/v1/job"))["script"] == "./serve");
+  http_peer follower(open.port());
+  follower.get("/api/v1/events");
+  CHECK_THAT(open.get("/api/v1/job"), !contains_text("s3cret"));
+  open.stop();
+  CHECK_THAT(follower.rest(), contains_text("\"script\": \"./serve\"") &&
+                                  !contains_text("s3cret"));
+  stage closed("0", {}, token);
+  closed.monitor->describe(secret_workers());
+  CHECK(launch_in(closed.get("/api/v1/job", shown))["arguments"][0] == "--key=s3cret");
+  const temporary_directory directory;
+  stage local("unix:" + directory.file("socket"));
+  local.monitor->describe(secret_workers());
+  http_peer peer(directory.file("socket"));
+  CHECK(launch_in(peer.get("/api/v1/job"))["arguments"][0] == "--key=s3cret");
+  peer.get("/api/v1/events");
+  local.stop();
+  CHECK_THAT(peer.rest(), contains_text("\"shows_output\": true") && contains_text("s3cret"));
 }
 
 TEST_CASE("status server: a socket that a killed agent has left is replaced", "[status]") {

@@ -137,6 +137,7 @@ ELASTIC_DECL void worker_group::open_attempt(attempt next) {
   outcome_known_.reset();
   if (spec_.contract == worker_contract::torch) channels_.open(spec_.nproc_per_node);
   survivors_.begin(attempt_.round, attempt_.workers.size(), false);
+  if (tails_) tails_->locate(layout_.root());
 }
 
 ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/status/detail/job_launch.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/telemetry/detail/output_tails.hpp>
 
@@ -15,7 +16,8 @@ namespace elastic::detail {
 /// The view as a JSON object, which docs/observe.md describes. What workers said of themselves is
 /// cut, so that it is never longer than `limits::status_answer_bytes`.
 /// @param now_us  the time of day, in microseconds since 1970
-ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us);
+ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us,
+                                  const job_disclosure& shown = {});
 
 /// The view for people, in lines. Hostile text in it is escaped, so that a terminal can show it.
 ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us);

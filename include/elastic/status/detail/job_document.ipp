@@ -432,9 +432,27 @@ inline std::string vault_line(const job_state& job, std::int64_t now_us) {
   return line + fmt::format(", {} MiB, {} skipped\n", vault.bytes >> 20, vault.skipped);
 }
 
-ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
+inline std::string launch_json(const job_disclosure& shown) {
+  const job_launch& launch = shown.launch;
+  json_object json;
+  json.add("script", launch.script);
+  if (shown.has_secrets) {
+    std::vector<std::string> arguments;
+    for (const std::string& argument : launch.arguments) arguments.push_back(json_string(argument));
+    json.add_json("arguments", fmt::format("[{}]", fmt::join(arguments, ", ")));
+    if (launch.left_out > 0) json.add("arguments_left_out", launch.left_out);
+  }
+  json.add("user", launch.user).add("host", launch.host).add("log_dir", launch.log_dir);
+  return json.text();
+}
+
+ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us,
+                                  const job_disclosure& shown) {
   const job_state& job = view.job();
   json_object head;
+  // A page that asked for output in vain would be refused, which browsers take for an error of it.
+  head.add("shows_output", shown.has_secrets);
+  if (!shown.launch.script.empty()) head.add_json("launch", launch_json(shown));
   head.add("run_id", job.run_id()).add("role", job.role()).add("backend", job.backend());
   head.add("version", version_text).add("node", job.node());
   head.add("epoch", job.epoch()).add("sequence", job.sequence()).add("time_us", now_us);

@@ -5,6 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/status/detail/job_curves.hpp>
+#include <elastic/status/detail/job_launch.hpp>
 #include <elastic/status/detail/job_metrics.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/telemetry/detail/report_exchange.hpp>
@@ -46,6 +47,14 @@ class job_monitor_core final : public report_exchange {
   /// The current state of the job. A view is immutable; a change replaces it by a new one.
   ELASTIC_DECL std::shared_ptr<const job_view> view() const;
 
+  /// What the job runs.
+  ELASTIC_DECL job_launch launch() const;
+  ELASTIC_DECL void describe(job_launch launch);
+
+  /// Sets the function that tells the log directory of the run, from any thread. It must not throw
+  /// or call the monitor.
+  ELASTIC_DECL void locate_logs(std::function<std::string()> ask);
+
   /// How the training goes, as `job_curves::json` writes it.
   ELASTIC_DECL std::string curves() const;
 
@@ -72,7 +81,8 @@ class job_monitor_core final : public report_exchange {
   ELASTIC_DECL void show(std::weak_ptr<job_journal> journal);
   ELASTIC_DECL void begin_following();
   ELASTIC_DECL void end_following();
-  ELASTIC_DECL void look();
+  /// Result: the view.
+  ELASTIC_DECL std::shared_ptr<const job_view> look();
 
   // ---- who reads the output of workers ----------------------------------------------------------
 
@@ -114,6 +124,7 @@ class job_monitor_core final : public report_exchange {
 
  private:
   // The callers of these functions hold the mutex.
+  ELASTIC_DECL std::shared_ptr<const job_view> shown_view() const;
   ELASTIC_DECL job_view& change_view();
   ELASTIC_DECL report_demand demand_at(std::int64_t now_us) const;
   ELASTIC_DECL void pass_demand();
@@ -125,6 +136,8 @@ class job_monitor_core final : public report_exchange {
   mutable std::mutex mutex_;
   job_view view_;
   job_curves curves_;
+  job_launch launch_;
+  std::function<std::string()> log_dir_;
   /// The copy of `view_` that viewers have; null: it has changed since.
   mutable std::shared_ptr<const job_view> shown_;
   std::int64_t progress_us_ = 0;

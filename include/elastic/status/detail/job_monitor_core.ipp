@@ -30,6 +30,10 @@ ELASTIC_DECL job_monitor_core::~job_monitor_core() = default;
 
 ELASTIC_DECL std::shared_ptr<const job_view> job_monitor_core::view() const {
   const std::lock_guard lock(mutex_);
+  return shown_view();
+}
+
+ELASTIC_DECL std::shared_ptr<const job_view> job_monitor_core::shown_view() const {
   if (!shown_) shown_ = new_shared<const job_view>(view_);
   return shown_;
 }
@@ -37,6 +41,23 @@ ELASTIC_DECL std::shared_ptr<const job_view> job_monitor_core::view() const {
 ELASTIC_DECL job_view& job_monitor_core::change_view() {
   shown_.reset();
   return view_;
+}
+
+ELASTIC_DECL job_launch job_monitor_core::launch() const {
+  const std::lock_guard lock(mutex_);
+  job_launch launch = launch_;
+  if (log_dir_) launch.log_dir = log_dir_();
+  return launch;
+}
+
+ELASTIC_DECL void job_monitor_core::describe(job_launch launch) {
+  const std::lock_guard lock(mutex_);
+  launch_ = std::move(launch);
+}
+
+ELASTIC_DECL void job_monitor_core::locate_logs(std::function<std::string()> ask) {
+  const std::lock_guard lock(mutex_);
+  log_dir_ = std::move(ask);
 }
 
 ELASTIC_DECL std::string job_monitor_core::curves() const {
@@ -205,10 +226,11 @@ ELASTIC_DECL void job_monitor_core::end_following() {
   pass_demand();
 }
 
-ELASTIC_DECL void job_monitor_core::look() {
+ELASTIC_DECL std::shared_ptr<const job_view> job_monitor_core::look() {
   const std::lock_guard lock(mutex_);
   looked_us_ = now_us();
   pass_demand();
+  return shown_view();
 }
 
 ELASTIC_DECL report_demand job_monitor_core::demand_at(std::int64_t now_us) const {

@@ -5,6 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/http_parser.hpp>
+#include <elastic/status/detail/job_launch.hpp>
 #include <elastic/status/detail/job_metrics.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/detail/output_message.hpp>
@@ -48,12 +49,14 @@ struct status_answer {
 /// that is refused.
 struct status_source {
   std::function<std::shared_ptr<const job_view>()> view;
+  /// The same for somebody who looks at the job: other nodes report progress for a while.
+  std::function<std::shared_ptr<const job_view>()> look;
   std::function<std::optional<viewed_stores>()> stores;
   std::function<std::string()> curves;
   /// The records that the agent still has, oldest first.
   std::function<std::vector<journal_record>()> records;
-  /// Whether clients that may look may read the output of all ranks, too.
-  bool shows_output = false;
+  /// What the client may see besides the view.
+  std::function<job_disclosure()> disclosure;
 };
 
 /// The answer to a request, without I/O.

@@ -99,12 +99,8 @@ inline std::optional<status_answer> content_of(const http_head& request,
   } else if (path == "/api/v1/job") {
     const bool is_plain = request.header("accept") == "text/plain";
     if (!is_plain) answer.type = "application/json";
-    const std::shared_ptr<const job_view> view = source.view();
-    answer.body = is_plain ? job_text(*view, now_us) : job_json(*view, now_us);
-    // A page that tried would be refused, which browsers take for an error of the page.
-    if (!is_plain) {
-      answer.body.insert(1, fmt::format("\"shows_output\": {}, ", source.shows_output));
-    }
+    const std::shared_ptr<const job_view> view = source.look();
+    answer.body = is_plain ? job_text(*view, now_us) : job_json(*view, now_us, source.disclosure());
   } else if (path == "/api/v1/curves") {
     answer.type = "application/json";
     answer.body = source.curves();
@@ -245,6 +241,13 @@ inline role_views views_of(const roles_source& source) {
   return views;
 }
 
+/// The same for somebody who looks at the job.
+inline role_views looks_of(const roles_source& source) {
+  role_views views;
+  for (const roles_source::entry& each : source.roles) views.push_back(each.source.look());
+  return views;
+}
+
 inline std::string metrics_of(const roles_source& source, metrics_format format,
                               std::int64_t now_us) {
   const std::shared_ptr<const roles_monitor::snapshot> view = source.view();
@@ -284,7 +287,7 @@ inline std::optional<status_answer> overview_of(const http_head& request,
     const bool is_plain = request.header("accept") == "text/plain";
     if (!is_plain) answer.type = "application/json";
     const std::shared_ptr<const roles_monitor::snapshot> view = source.view();
-    const role_views views = views_of(source);
+    const role_views views = looks_of(source);
     answer.body = is_plain ? overview_text(*view, views) : overview_json(*view, views, now_us);
   } else if (path == "/api/v1/events") {
     answer.type = "text/event-stream";

@@ -5,6 +5,8 @@
 #include <elastic/base/config.hpp>
 #include <elastic/net/detail/http_parser.hpp>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +42,14 @@ enum class admission {
 };
 
 ELASTIC_DECL admission admission_of(const http_head& request, const status_gate& gate);
+
+/// Whether a client that the gate has admitted may see what can hold secrets: the output of workers
+/// and their arguments. Over a Unix socket the user of the job and root may, over TCP whoever has
+/// shown a token; never everybody of a host.
+/// @param client  the user of a client on a Unix socket; none: it has come over TCP
+/// @param owner   the user of the job
+ELASTIC_DECL bool may_see_secrets(const status_gate& gate, std::optional<std::uint32_t> client,
+                                  std::uint32_t owner);
 
 /// Compares two texts. If they are equally long, the time does not depend on where they differ.
 ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right);

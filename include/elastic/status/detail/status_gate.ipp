@@ -40,6 +40,12 @@ inline std::string_view cookie_value(std::string_view cookies, std::string_view 
   return {};
 }
 
+ELASTIC_DECL bool may_see_secrets(const status_gate& gate, std::optional<std::uint32_t> client,
+                                  std::uint32_t owner) {
+  if (!client) return !gate.token.empty();
+  return *client == owner || *client == 0;
+}
+
 ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right) {
   if (left.size() != right.size()) return false;
   unsigned char difference = 0;

@@ -11,6 +11,7 @@ const span = seconds => {
   const minutes = Math.floor(whole / 60) % 60;
   return hours ? hours + " h " + minutes + " min" : minutes + " min " + whole % 60 + " s";
 };
+const mib = bytes => Math.round(bytes / 1048576) + " MiB";
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const over = () => isOver(job);
 const last = () => job.attempts[job.attempts.length - 1];
@@ -34,6 +35,17 @@ function rankAll() {
 }
 const workers = () => [...ranks.values()];
 const isOwn = rank => job.workers.some(worker => worker.rank === rank);
+
+// What runs, for whom and where. Only some readers get the arguments.
+function launchFacts() {
+  const { script, arguments: words = [], arguments_left_out: more, user, host, log_dir: logs } =
+    job.launch || {};
+  if (!script) return [];
+  const command = [script, ...words].join(" ") + (more ? " and " + more + " more" : "");
+  const facts = [["script", command], ["user", user], ["host", host]];
+  if (logs) facts.push(["logs", logs]);
+  return facts;
+}
 
 function showHead() {
   const state = goneAt ? "gone" : job.condition;
@@ -68,7 +80,7 @@ function showHead() {
   }
   if (job.standbys && !over()) {
     const { ready, making, memory_bytes: bytes } = job.standbys;
-    const memory = bytes ? " (" + Math.round(bytes / 1048576) + " MiB)" : "";
+    const memory = bytes ? " (" + mib(bytes) + ")" : "";
     const more = making ? ", " + making + " in the making" : "";
     facts.push(["standbys", ready + " ready" + memory + more]);
   }
@@ -76,7 +88,7 @@ function showHead() {
     const basis = job.has_steps ? "" : " (no steps reported)";
     facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %" + basis]);
   }
-  facts.push(["begun", clock(job.began_us)], ["time zone", zone]);
+  facts.push(["begun", clock(job.began_us)], ["time zone", zone], ...launchFacts());
   $("facts").replaceChildren(...pairsOf(facts));
 }
 

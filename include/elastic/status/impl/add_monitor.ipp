@@ -24,9 +24,11 @@ namespace elastic {
 
 namespace detail {
 
-/// Adds the part that sends the workers' output to the node that shows the job.
+/// Tells the monitor where the output is, and adds the part that sends it to the node that shows
+/// the job.
 inline void add_output(agent_services& services, const std::shared_ptr<job_monitor_core>& monitor,
                        const std::shared_ptr<output_tails>& tails) {
+  monitor->locate_logs([tails] { return tails->folder(); });
   add_part(services, "output", [monitor, tails](const agent_part::context& agent) {
     auto sender = new_shared<output_sender>(monitor, tails, agent);
     sender->start();

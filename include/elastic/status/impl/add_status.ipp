@@ -57,6 +57,7 @@ inline status_server::options plan_server(const launch_config& config,
     shown.token = read_status_token(options.status_token_file);
   }
   shown.monitor = add_monitor(services, config.rendezvous);
+  shown.monitor->describe(config.workers);
   shown.journal = services.journal;
   internals::of(shown).tails = internals::of(services).tails;
   shown.time = services.time;

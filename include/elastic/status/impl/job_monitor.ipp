@@ -22,7 +22,7 @@ ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<detail::job_monitor_core>&
 ELASTIC_DECL job_monitor::~job_monitor() = default;
 
 ELASTIC_DECL std::string job_monitor::json() const {
-  return detail::job_json(*core_->view(), core_->now_us());
+  return detail::job_json(*core_->view(), core_->now_us(), {core_->launch()});
 }
 
 ELASTIC_DECL std::string job_monitor::text() const {
@@ -36,6 +36,10 @@ ELASTIC_DECL std::string job_monitor::metrics() const {
 
 ELASTIC_DECL void job_monitor::on_change(std::function<void()> call) {
   core_->on_change(std::move(call));
+}
+
+ELASTIC_DECL void job_monitor::describe(const worker_spec& workers) {
+  core_->describe(detail::launch_of(workers));
 }
 
 ELASTIC_DECL void job_monitor::show(std::weak_ptr<job_journal> journal) {

@@ -324,10 +324,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     }
     status_answer made = is_refused
                              ? refusal_answer(parser.refusal().status, parser.refusal().problem)
-                             : self->answer_request(request);
-    if (self->path_within(request.path) == "/api/v1/job" && made.status == 200) {
-      for (const shown_job* const job : self->jobs_of(made.role)) job->monitor->look();
-    }
+                             : self->answer_request(request, *served);
     if (made.is_stream && !made.reading && self->followers_ >= limits::status_followers) {
       made = refusal_answer(503, fmt::format("{} viewers follow the events, which is the limit",
                                              limits::status_followers));
@@ -365,25 +362,35 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return of_role ? of_role->rest : path;
   }
 
-  status_source source_of(const shown_job& job) const {
+  bool may_see_secrets(const client& reader) const {
+    return detail::may_see_secrets(gate_, reader.user, ::geteuid());
+  }
+
+  status_source source_of(const shown_job& job, const client& reader) const {
     const std::shared_ptr<job_monitor_core> monitor = job.monitor;
-    const bool shows_output = options_.address.is_unix() || !gate_.token.empty();
-    return {[monitor] { return monitor->view(); }, [monitor] { return monitor->stores(); },
-            [monitor] { return monitor->curves(); },
-            [journal = job.journal] { return records_of(journal()); }, shows_output};
+    status_source source;
+    source.view = [monitor] { return monitor->view(); };
+    source.look = [monitor] { return monitor->look(); };
+    source.stores = [monitor] { return monitor->stores(); };
+    source.curves = [monitor] { return monitor->curves(); };
+    source.records = [journal = job.journal] { return records_of(journal()); };
+    source.disclosure = [monitor, has_secrets = may_see_secrets(reader)] {
+      return job_disclosure{monitor->launch(), has_secrets};
+    };
+    return source;
   }
 
   static std::vector<journal_record> records_of(const std::shared_ptr<job_journal>& journal) {
     return journal ? journal->after(0) : std::vector<journal_record>();
   }
 
-  status_answer answer_request(const http_head& request) const {
+  status_answer answer_request(const http_head& request, const client& reader) const {
     const std::int64_t now_us = jobs_.front().monitor->now_us();
-    if (!options_.roles) return answer_of(request, gate_, source_of(jobs_.front()), now_us);
+    if (!options_.roles) return answer_of(request, gate_, source_of(jobs_.front(), reader), now_us);
     roles_source source;
     source.view = [roles = options_.roles] { return roles->view(); };
     for (std::size_t role = 0; role < options_.roles->size(); ++role) {
-      source.roles.push_back({options_.roles->name(role), source_of(jobs_[role])});
+      source.roles.push_back({options_.roles->name(role), source_of(jobs_[role], reader)});
     }
     return answer_of(request, gate_, source, now_us);
   }
@@ -509,12 +516,9 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   // ---- the output of all workers ----------------------------------------------------------------
 
-  /// Output may have secrets: it is for those who show a token, and over a Unix socket for the user
-  /// of the job and root; never for everybody of a host.
   /// Result: the reading, or null and another answer.
   std::shared_ptr<const std::int64_t> open_reading(const client& reader, status_answer& made) {
-    const bool is_owner = reader.user && (*reader.user == ::geteuid() || *reader.user == 0);
-    if (!is_owner && (reader.user || gate_.token.empty())) {
+    if (!may_see_secrets(reader)) {
       made = refusal_answer(403,
                             "the output of workers is shown to the user of the job and to root "
                             "over a Unix socket, and to others only with a token");
@@ -674,7 +678,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       }
       if (self->is_stopping_) {
         // Sends the last state unasked, because a request for it may come too late.
-        const std::string last = job_json(*monitor.view(), monitor.now_us());
+        const job_disclosure shown{monitor.launch(), self->may_see_secrets(*client)};
+        const std::string last = job_json(*monitor.view(), monitor.now_us(), shown);
         co_await send(self, client, last_event_text(last));
         co_return;
       }

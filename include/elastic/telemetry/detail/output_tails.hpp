@@ -74,6 +74,10 @@ class output_tails : public std::enable_shared_from_this<output_tails> {
   /// Stops answering requests. If requests may still arrive, call it on that executor.
   ELASTIC_DECL void close();
 
+  /// Called by the agent: the log directory of the run; empty: there is none.
+  ELASTIC_DECL void locate(std::string folder);
+  ELASTIC_DECL std::string folder();
+
   /// A reader for the last output of a rank; empty if there is no such worker here, or no agent.
   /// Cancellation: all types.
   ELASTIC_DECL task<std::optional<output_reader>> of(std::int64_t rank);
@@ -91,6 +95,7 @@ class output_tails : public std::enable_shared_from_this<output_tails> {
   asio::any_io_executor executor_;
   source source_;
   listing listing_;
+  std::string folder_;
 };
 
 }  // namespace elastic::detail

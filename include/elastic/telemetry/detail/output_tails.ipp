@@ -26,6 +26,16 @@ ELASTIC_DECL void output_tails::close() {
   listing_ = {};
 }
 
+ELASTIC_DECL void output_tails::locate(std::string folder) {
+  const std::lock_guard lock(mutex_);
+  folder_ = std::move(folder);
+}
+
+ELASTIC_DECL std::string output_tails::folder() {
+  const std::lock_guard lock(mutex_);
+  return folder_;
+}
+
 ELASTIC_DECL asio::any_io_executor output_tails::executor() {
   const std::lock_guard lock(mutex_);
   return executor_;
