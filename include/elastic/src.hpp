@@ -147,6 +147,7 @@
 #include <elastic/status/detail/stream_reader.ipp>
 #include <elastic/status/detail/trace_events.ipp>
 #include <elastic/status/detail/viewed_job.ipp>
+#include <elastic/status/detail/worker_meter.ipp>
 #include <elastic/status/impl/add_monitor.ipp>
 #include <elastic/status/impl/add_status.ipp>
 #include <elastic/status/impl/job_monitor.ipp>

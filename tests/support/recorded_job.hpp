@@ -44,6 +44,9 @@ inline void report_recorded_steps(detail::job_view& view, const journal_record& 
       view.take(progress, started.time_us + step * 2'000'000);
     }
   }
+  // Of one it is not known yet how much of the processors it uses.
+  view.take(std::size_t{0}, detail::worker_usage{-1, 3'221'225'472});
+  view.take(std::size_t{1}, detail::worker_usage{1.25, 2'147'483'648});
 }
 
 /// What the server of the rendezvous tells of the job's nodes, and what one of these reports.
@@ -82,6 +85,9 @@ inline void show_recorded_nodes(detail::job_view& view, std::int64_t now_us) {
   }
   report.workers[1].signal = 11;
   report.workers[1].reason = "signal 11 (SIGSEGV)";
+  report.used.resize(2);
+  report.used[1].local_rank = 1;
+  report.used[0].usage = report.used[1].usage = {0.5, 1'073'741'824};
   view.whole().take(2, report, view.job().epoch(), now_us - 2'000'000);
 }
 

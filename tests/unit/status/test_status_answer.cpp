@@ -336,7 +336,7 @@ TEST_CASE("status gate: secrets are for the user of the job, root, and who has s
   }
 }
 
-TEST_CASE("status answer: only a request for the job counts as a look", "[status]") {
+TEST_CASE("status answer: only a request for the job measures what workers use", "[status]") {
   elastic::detail::status_source source = view_source({});
   int looks = 0;
   source.look = [&] {

@@ -48,6 +48,7 @@ using elastic::detail::report_feed;
 using elastic::detail::report_text;
 using elastic::detail::viewed_job;
 using elastic::detail::viewed_worker;
+using elastic::detail::worker_usage;
 using elastic::test::contains_text;
 using elastic::test::journal_story;
 using elastic::test::view_of;
@@ -182,6 +183,27 @@ TEST_CASE("node report: what is none is refused, and named", "[status]") {
   }
 }
 
+TEST_CASE("node report: what workers use is there only if it is said", "[status]") {
+  node_report original = report(2);
+  const std::string without = report_text(original);
+  CHECK_THAT(without, !contains_text("usage"));
+  CHECK(parse_node_report(without).used.empty());
+  original.used = {worker(0, condition::running), worker(1, condition::running)};
+  original.used[0].usage = {1.25, 3'000'000'000};
+  const std::string text = report_text(original);
+  CHECK_THAT(text, contains_text(R"("usage": [[0,1.25,3000000000],[1,-1,0]]})"));
+  const node_report copy = parse_node_report(text);
+  REQUIRE(copy.used.size() == 2);
+  CHECK(copy.used[0].usage == original.used[0].usage);
+  CHECK(copy.used[1].usage == worker_usage());
+  for (const char* usage : {"1", "[[0,1]]", "[[2,1,1]]", "[[-1,1,1]]", "[[0,\"1\",1]]",
+                            "[[0,1e300,1]]", "[[0,1,-1]]", "[[0,1,1.5]]"}) {
+    CAPTURE(usage);
+    const std::string broken = without.substr(0, without.size() - 1) + ", \"usage\": " + usage;
+    CHECK_THROWS_AS(parse_node_report(broken + "}"), elastic::error);
+  }
+}
+
 /// What a node has to tell, in as many pieces as it takes.
 std::vector<node_report> pieces_of(report_feed& feed, const job_view& view, bool has_progress) {
   std::vector<node_report> pieces;
@@ -230,6 +252,22 @@ TEST_CASE("report feed: tells everything once, then what is new", "[status]") {
   CHECK(pieces_of(feed, view, false).front().workers.size() == 2);
 }
 
+TEST_CASE("report feed: tells what workers use while somebody wants to hear of progress",
+          "[status]") {
+  report_feed feed;
+  job_view view = view_of(journal_story().begin().start(1, 2).records);
+  CHECK(pieces_of(feed, view, false).size() == 1);
+  view.take(1, {0.5, 4096});
+  CHECK(pieces_of(feed, view, false).empty());
+  const auto pieces = pieces_of(feed, view, true);
+  REQUIRE(pieces.size() == 1);
+  CHECK(pieces[0].workers.empty());
+  REQUIRE(pieces[0].used.size() == 1);
+  CHECK(pieces[0].used[0].local_rank == 1);
+  CHECK(pieces[0].used[0].usage == worker_usage{0.5, 4096});
+  CHECK(pieces_of(feed, view, true).empty());
+}
+
 TEST_CASE("report feed: pieces are bounded, whatever workers say", "[status]") {
   constexpr std::int64_t worker_count = 4096;
   report_feed feed;
@@ -246,13 +284,17 @@ TEST_CASE("report feed: pieces are bounded, whatever workers say", "[status]") {
     }
     feed.note(record);
   }
+  for (std::size_t place = 0; place < worker_count; ++place) view.take(place, {1e-5, INT64_MAX});
   std::size_t workers = 0;
+  std::size_t used = 0;
   std::size_t events = 0;
   for (const node_report& piece : pieces_of(feed, view, true)) {
     workers += piece.workers.size();
+    used += piece.used.size();
     events += piece.events.size();
   }
   CHECK(workers == worker_count);
+  CHECK(used == worker_count);
   CHECK(events == static_cast<std::size_t>(elastic::limits::node_events_per_second));
 }
 
@@ -326,6 +368,27 @@ TEST_CASE("viewed job: a report that comes before its roster is kept", "[status]
   job.take(roster({node(1, presence::active, 0), node(2, presence::active, 1)}), now);
   CHECK(job.nodes()[1].workers.size() == 2);
   CHECK(job.nodes()[1].entry.group_rank == 1);
+}
+
+TEST_CASE("viewed job: what a worker uses is shown until another process has its place",
+          "[status]") {
+  viewed_job job;
+  job.take(roster({node(1, presence::active, 0)}), now);
+  node_report former = report(2);
+  former.workers = {worker(0, condition::running), worker(1, condition::running)};
+  former.used = {worker(1, condition::running)};
+  former.used[0].usage = {2, 4096};
+  job.take(1, former, 7, now);
+  const auto usage = [&] { return job.nodes()[0].workers[1].usage; };
+  CHECK(usage() == worker_usage{2, 4096});
+  node_report later = report(2);
+  later.begins = false;
+  later.workers = {worker(1, condition::running, 5)};
+  job.take(1, later, 7, now);
+  CHECK(usage() == worker_usage{2, 4096});
+  ++later.workers[0].pid;
+  job.take(1, later, 7, now);
+  CHECK(usage() == worker_usage());
 }
 
 TEST_CASE("viewed job: this node's own reports are known by their epoch", "[status]") {
@@ -471,6 +534,7 @@ TEST_CASE("viewed job: an answer has room for the whole job", "[status]") {
     }
     view.whole().take(key, full_report, 7, now);
   }
+  for (std::size_t place = 0; place < 4096; ++place) view.take(place, {999.999, INT64_MAX});
   const std::string json = elastic::detail::job_json(view, now);
   CHECK(json.size() <= elastic::limits::status_answer_bytes);
   CHECK(nlohmann::json::parse(json)["whole"]["nodes"].size() == 2048);

@@ -219,7 +219,7 @@ inline constexpr char page_html[] = R"embedded(<!doctype html>
   <details id="table">
     <summary>All ranks as a table</summary>
     <table>
-      <thead><tr><th>rank<th>node<th>pid<th>state<th>step<th>s a step<th>× median</thead>
+      <thead><tr><th>rank<th>node<th>pid<th>state<th>step<th>s a step<th>× median<th>CPU<th>memory</thead>
       <tbody id="rows"></tbody>
     </table>
     <p id="more" class="hint"></p>
@@ -488,11 +488,16 @@ function drawGrid() {
   canvas.setAttribute("aria-label", "ranks by nodes: " + words.join(", "));
 }
 
+// Where nobody has looked yet, there are no values.
+const processors = worker =>
+  worker.processors >= 0 ? Math.round(worker.processors * 100) + " %" : "";
+const memory = worker => worker.memory_bytes ? mib(worker.memory_bytes) : "";
+
 // What a table and a cell say of a worker, as the columns of the table.
 const columns = worker => [worker.rank, worker.on, worker.pid || "", slow(worker) ?
   worker.state + ", " + lags(worker) : worker.state, worker.step >= 0 ? worker.step : "",
   worker.step_seconds ? worker.step_seconds.toPrecision(3) : "",
-  worker.ratio ? worker.ratio.toFixed(2) : ""];
+  worker.ratio ? worker.ratio.toFixed(2) : "", processors(worker), memory(worker)];
 const mostRows = 512;
 
 function showTable() {
@@ -536,6 +541,10 @@ function showRank() {
     if (worker.ratio) text += " · " + worker.ratio.toFixed(2) + " × the median";
     if (worker.progress_us) text += " · said " + span((now() - worker.progress_us) / 1e6) + " ago";
     lines.push(make("p", "", text));
+  }
+  if (worker.memory_bytes) {
+    const used = worker.processors >= 0 ? "CPU " + processors(worker) + " · " : "";
+    lines.push(make("p", "", used + "memory " + memory(worker)));
   }
   if (worker.suspicion) {
     lines.push(make("p", "mark", "seems " + worker.suspicion + ": " + worker.suspicion_reason));
@@ -636,7 +645,7 @@ $("grid").addEventListener("click", event => {
 
 $("grid").addEventListener("mousemove", event => {
   const worker = ranks.get(rankAt(event));
-  const names = ["rank", "on", "pid", "", "step", "s a step:", "× median:"];
+  const names = ["rank", "on", "pid", "", "step", "s a step:", "× median:", "CPU", "memory"];
   $("grid").title = !worker ? "" : columns(worker)
     .map((value, index) => value === "" ? "" : (names[index] + " " + value).trim())
     .filter(text => text).join(" · ");
@@ -814,6 +823,8 @@ setInterval(() => {
   showAttempts();
   askOutput();
   showCurves();
+  // Nothing tells of what workers use.
+  if (Date.now() - fetched > 5000) feed.refresh();
 }, 1000);
 addEventListener("resize", () => { if (job) drawGrid(); });
 matchMedia("(prefers-color-scheme: dark)")

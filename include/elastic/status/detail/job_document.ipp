@@ -97,6 +97,10 @@ inline std::string worker_json(const viewed_worker& worker, double median, text_
     json.add("suspicion_reason", budget.spend(worker.suspicion_reason, 256));
   }
   if (worker.replacements > 0) json.add("replacements", worker.replacements);
+  if (worker.state == job_worker::condition::running && worker.usage.memory_bytes > 0) {
+    if (worker.usage.processors >= 0) json.add("processors", rounded(worker.usage.processors));
+    json.add("memory_bytes", worker.usage.memory_bytes);
+  }
   if (worker.step < 0) return json.text();
   json.add("step", worker.step).add("total", worker.total).add("progress_us", worker.progress_us);
   if (worker.step_seconds > 0) json.add("step_seconds", rounded(worker.step_seconds));

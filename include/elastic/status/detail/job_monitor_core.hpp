@@ -8,6 +8,7 @@
 #include <elastic/status/detail/job_launch.hpp>
 #include <elastic/status/detail/job_metrics.hpp>
 #include <elastic/status/detail/job_view.hpp>
+#include <elastic/status/detail/worker_meter.hpp>
 #include <elastic/telemetry/detail/report_exchange.hpp>
 #include <elastic/telemetry/worker_progress.hpp>
 
@@ -81,7 +82,7 @@ class job_monitor_core final : public report_exchange {
   ELASTIC_DECL void show(std::weak_ptr<job_journal> journal);
   ELASTIC_DECL void begin_following();
   ELASTIC_DECL void end_following();
-  /// Result: the view.
+  /// Result: the view, with what the workers use.
   ELASTIC_DECL std::shared_ptr<const job_view> look();
 
   // ---- who reads the output of workers ----------------------------------------------------------
@@ -126,6 +127,7 @@ class job_monitor_core final : public report_exchange {
   // The callers of these functions hold the mutex.
   ELASTIC_DECL std::shared_ptr<const job_view> shown_view() const;
   ELASTIC_DECL job_view& change_view();
+  ELASTIC_DECL void measure_workers();
   ELASTIC_DECL report_demand demand_at(std::int64_t now_us) const;
   ELASTIC_DECL void pass_demand();
   ELASTIC_DECL void pass_output_demand();
@@ -138,6 +140,7 @@ class job_monitor_core final : public report_exchange {
   job_curves curves_;
   job_launch launch_;
   std::function<std::string()> log_dir_;
+  worker_meter meter_;
   /// The copy of `view_` that viewers have; null: it has changed since.
   mutable std::shared_ptr<const job_view> shown_;
   std::int64_t progress_us_ = 0;

@@ -43,6 +43,12 @@ ELASTIC_DECL job_view& job_monitor_core::change_view() {
   return view_;
 }
 
+ELASTIC_DECL void job_monitor_core::measure_workers() {
+  for (const auto& [place, usage] : meter_.look(view_.workers(), *time_)) {
+    change_view().take(place, usage);
+  }
+}
+
 ELASTIC_DECL job_launch job_monitor_core::launch() const {
   const std::lock_guard lock(mutex_);
   job_launch launch = launch_;
@@ -190,6 +196,7 @@ ELASTIC_DECL std::string job_monitor_core::next_report() {
   const std::lock_guard lock(mutex_);
   is_report_noted_ = false;
   if (wanted_ == report_demand::nothing || reports_to_itself_) return {};
+  if (wanted_ == report_demand::progress) measure_workers();
   const bool has_progress = wanted_ == report_demand::progress && has_progress_;
   std::string report = feed_->next(view_, has_progress);
   if (!report.empty()) return report;
@@ -230,6 +237,7 @@ ELASTIC_DECL std::shared_ptr<const job_view> job_monitor_core::look() {
   const std::lock_guard lock(mutex_);
   looked_us_ = now_us();
   pass_demand();
+  measure_workers();
   return shown_view();
 }
 

@@ -46,6 +46,11 @@ class job_view {
   /// Takes what a worker of this node reports.
   void take(const worker_progress& progress, std::int64_t now_us);
 
+  /// Takes what the worker of a local rank uses.
+  void take(std::size_t place, const worker_usage& usage) {
+    if (place < workers_.size()) workers_[place].usage = usage;
+  }
+
   /// The state according to the journal.
   const job_state& job() const { return job_; }
 

@@ -30,6 +30,8 @@ struct node_report {
   std::vector<journal_record> events = {};
   /// The changed workers, without `text`.
   std::vector<viewed_worker> workers = {};
+  /// The workers whose use of the node is new to somebody who reads; only that is sent of them.
+  std::vector<viewed_worker> used = {};
 };
 
 /// A report as one JSON object. Texts are cut.
@@ -38,6 +40,9 @@ ELASTIC_DECL std::string report_text(const node_report& report);
 /// The bytes of a worker, or of an event, in a report.
 ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker);
 ELASTIC_DECL std::size_t report_bytes(const journal_record& event);
+
+/// The most bytes that the use of a worker takes in a report.
+inline constexpr std::size_t report_usage_bytes = 64;
 
 /// Errors: `errc::protocol_violation`, one sentence that says what is wrong with it.
 ELASTIC_DECL node_report parse_node_report(std::string_view text);

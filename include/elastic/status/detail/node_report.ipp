@@ -101,6 +101,31 @@ inline viewed_worker read_worker(const record_rows& rows, const nlohmann::ordere
   return worker;
 }
 
+/// Local rank, processors, and bytes of memory of each worker; empty if there are none.
+inline std::string usage_list(const std::vector<viewed_worker>& workers) {
+  std::string text;
+  for (const viewed_worker& worker : workers) {
+    text += fmt::format("{}[{},{:.4g},{}]", text.empty() ? "[" : ",", worker.local_rank,
+                        worker.usage.processors, worker.usage.memory_bytes);
+  }
+  return text.empty() ? text : text + "]";
+}
+
+inline viewed_worker read_usage(const record_rows& rows, const nlohmann::ordered_json& entry,
+                                std::int64_t size) {
+  constexpr double most_processors = 1e6;
+  const bool is_entry = entry.is_array() && entry.size() == 3 && entry[1].is_number();
+  if (!is_entry || !(std::abs(entry[1].get<double>()) <= most_processors)) {
+    rows.refuse("has a use of a node that is not a list of a rank, processors and bytes");
+  }
+  viewed_worker worker;
+  worker.local_rank = report_number(rows, entry, 0, 0, size - 1);
+  worker.usage.processors = entry[1].get<double>();
+  worker.usage.memory_bytes =
+      report_number(rows, entry, 2, 0, std::numeric_limits<std::int64_t>::max());
+  return worker;
+}
+
 inline void describe(node_report& report, record_rows& rows) {
   constexpr auto most = std::numeric_limits<std::int64_t>::max() / 2;
   rows.flag("begins", report.begins);
@@ -113,12 +138,18 @@ inline void describe(node_report& report, record_rows& rows) {
   const auto* events =
       rows.list("events", report_list(report.events), limits::node_events_per_second);
   const auto* workers = rows.list("workers", report_list(report.workers), limits::local_world_size);
+  const auto* used = rows.list("usage", usage_list(report.used), limits::local_world_size,
+                               presence::sparse);
   if (!rows.reads()) return;
   for (const nlohmann::ordered_json& event : *events) {
     report.events.push_back(read_journal_record(json_fields("a line of the journal", event)));
   }
   for (const nlohmann::ordered_json& worker : *workers) {
     report.workers.push_back(read_worker(rows, worker, report.size));
+  }
+  if (!used) return;
+  for (const nlohmann::ordered_json& worker : *used) {
+    report.used.push_back(read_usage(rows, worker, report.size));
   }
 }
 

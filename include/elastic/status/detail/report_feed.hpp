@@ -25,7 +25,7 @@ class report_feed {
   ELASTIC_DECL void note(const journal_record& record);
 
   /// The next piece, which counts as told; empty: there is nothing new.
-  /// @param has_progress  steps that workers have made are something new
+  /// @param has_progress  steps that workers have made, and what they use, are something new
   ELASTIC_DECL std::string next(const job_view& view, bool has_progress);
 
  private:
@@ -34,6 +34,7 @@ class report_feed {
     viewed_worker::condition state = viewed_worker::condition::waiting;
     std::int64_t pid = 0;
     std::int64_t step = -1;
+    worker_usage usage = {};
   };
 
   ELASTIC_DECL bool is_new(std::size_t index, const viewed_worker& worker, bool has_progress) const;

@@ -67,13 +67,17 @@ ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progre
   }
   for (std::size_t index = 0; index < told_.size() && size < report_room; ++index) {
     const viewed_worker& worker = view.workers()[index];
+    if (has_progress && std::exchange(told_[index].usage, worker.usage) != worker.usage) {
+      size += report_usage_bytes;
+      report.used.push_back(worker);
+    }
     if (!is_new(index, worker, has_progress)) continue;
     size += report_bytes(worker);
     report.workers.push_back(worker);
-    told_[index] = {worker.state, worker.pid, worker.step};
+    told_[index] = {worker.state, worker.pid, worker.step, told_[index].usage};
   }
   const bool has_news = is_other || head != head_ || !report.events.empty();
-  if (!has_news && report.workers.empty()) return {};
+  if (!has_news && report.workers.empty() && report.used.empty()) return {};
   report.begins = std::exchange(begins_, false);
   round_ = report.round;
   head_ = head;

@@ -49,7 +49,7 @@ struct status_answer {
 /// that is refused.
 struct status_source {
   std::function<std::shared_ptr<const job_view>()> view;
-  /// The same for somebody who looks at the job: other nodes report progress for a while.
+  /// The same for somebody who looks at the job: what changes all the time is measured for it.
   std::function<std::shared_ptr<const job_view>()> look;
   std::function<std::optional<viewed_stores>()> stores;
   std::function<std::string()> curves;

@@ -106,9 +106,15 @@ ELASTIC_DECL void viewed_job::take_workers(viewed_node& node, const node_report&
     news.has_changed = news.has_changed || update.state != worker.state || update.pid != worker.pid;
     news.has_steps = news.has_steps || update.step != worker.step;
     const std::int64_t progress_us = update.step == worker.step ? worker.progress_us : now_us;
+    const worker_usage usage = update.pid == worker.pid ? worker.usage : worker_usage();
     worker = update;
     worker.rank = rank;
     worker.progress_us = progress_us;
+    worker.usage = usage;
+  }
+  for (const viewed_worker& update : report.used) {
+    const auto index = static_cast<std::size_t>(update.local_rank);
+    if (index < node.workers.size()) node.workers[index].usage = update.usage;
   }
 }
 

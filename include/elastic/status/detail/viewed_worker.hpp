@@ -9,6 +9,17 @@
 
 namespace elastic::detail {
 
+/// What a worker uses of its node.
+struct worker_usage {
+  /// The processors that its process and those that it has started used, on average between two
+  /// looks; below 0: not known.
+  double processors = -1;
+  /// The memory of its process without what it shares with others; 0: not known.
+  std::int64_t memory_bytes = 0;
+
+  friend bool operator==(const worker_usage&, const worker_usage&) = default;
+};
+
 /// A worker as the journal tells of it, and as it tells of itself.
 struct viewed_worker : job_worker {
   /// The last step that it reported, of how many (0: not known), and when; -1: none.
@@ -21,6 +32,8 @@ struct viewed_worker : job_worker {
   std::string text = {};
   /// The duration of its steps, smoothed; 0: not known.
   double step_seconds = 0;
+  /// As it was when somebody last looked.
+  worker_usage usage = {};
 };
 
 }  // namespace elastic::detail

@@ -256,11 +256,16 @@ function drawGrid() {
   canvas.setAttribute("aria-label", "ranks by nodes: " + words.join(", "));
 }
 
+// Where nobody has looked yet, there are no values.
+const processors = worker =>
+  worker.processors >= 0 ? Math.round(worker.processors * 100) + " %" : "";
+const memory = worker => worker.memory_bytes ? mib(worker.memory_bytes) : "";
+
 // What a table and a cell say of a worker, as the columns of the table.
 const columns = worker => [worker.rank, worker.on, worker.pid || "", slow(worker) ?
   worker.state + ", " + lags(worker) : worker.state, worker.step >= 0 ? worker.step : "",
   worker.step_seconds ? worker.step_seconds.toPrecision(3) : "",
-  worker.ratio ? worker.ratio.toFixed(2) : ""];
+  worker.ratio ? worker.ratio.toFixed(2) : "", processors(worker), memory(worker)];
 const mostRows = 512;
 
 function showTable() {
@@ -304,6 +309,10 @@ function showRank() {
     if (worker.ratio) text += " · " + worker.ratio.toFixed(2) + " × the median";
     if (worker.progress_us) text += " · said " + span((now() - worker.progress_us) / 1e6) + " ago";
     lines.push(make("p", "", text));
+  }
+  if (worker.memory_bytes) {
+    const used = worker.processors >= 0 ? "CPU " + processors(worker) + " · " : "";
+    lines.push(make("p", "", used + "memory " + memory(worker)));
   }
   if (worker.suspicion) {
     lines.push(make("p", "mark", "seems " + worker.suspicion + ": " + worker.suspicion_reason));
@@ -404,7 +413,7 @@ $("grid").addEventListener("click", event => {
 
 $("grid").addEventListener("mousemove", event => {
   const worker = ranks.get(rankAt(event));
-  const names = ["rank", "on", "pid", "", "step", "s a step:", "× median:"];
+  const names = ["rank", "on", "pid", "", "step", "s a step:", "× median:", "CPU", "memory"];
   $("grid").title = !worker ? "" : columns(worker)
     .map((value, index) => value === "" ? "" : (names[index] + " " + value).trim())
     .filter(text => text).join(" · ");
@@ -582,6 +591,8 @@ setInterval(() => {
   showAttempts();
   askOutput();
   showCurves();
+  // Nothing tells of what workers use.
+  if (Date.now() - fetched > 5000) feed.refresh();
 }, 1000);
 addEventListener("resize", () => { if (job) drawGrid(); });
 matchMedia("(prefers-color-scheme: dark)")
