@@ -5,13 +5,16 @@
 // nodes for a server; see large_job.py.
 //
 //   large_job machine NODES...        prints a table: the coordinator, without sockets
-//   large_job nodes PORT RUN_ID ADDRESS FIRST COUNT ALL
+//   large_job nodes PORT RUN_ID ADDRESS FIRST COUNT ALL [RANKS]
 //                                     connects nodes FIRST to FIRST + COUNT - 1 of ALL from this
 //                                     address and lets them join, except for the last of ALL; then
 //                                     obeys the lines "last" (that one joins), "again" (all leave
 //                                     the round and join the next) and "finish". Prints a word and
 //                                     the nanoseconds of the monotonic clock at which it began,
-//                                     and at which all of its nodes had their answer.
+//                                     and at which all of its nodes had their answer. With RANKS,
+//                                     each node stays alive, and reports what so many workers do,
+//                                     once a second while the server wants to know it: see
+//                                     large_page.py.
 //
 // A simulated node sends the messages of a node's first connection, and runs nothing.
 
@@ -20,6 +23,7 @@
 #include <elastic/nodes/detail/rendezvous_coordinator.hpp>
 #include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/nodes/detail/rendezvous_service.hpp>
+#include <elastic/status/detail/node_report.hpp>
 
 #include <algorithm>
 #include <array>
@@ -256,6 +260,8 @@ struct crowd_options {
   int first = 0;
   int count = 0;
   int all = 0;
+  /// 0: nodes report nothing.
+  int ranks = 0;
 };
 
 class crowd {
@@ -264,8 +270,10 @@ class crowd {
       : chosen_(std::move(chosen)), context_(context) {
     for (int number = 0; number < chosen_.count; ++number) {
       nodes_.push_back(std::make_unique<node>(context));
-      connect(*nodes_.back(), chosen_.first + number);
+      nodes_.back()->number = chosen_.first + number;
+      connect(*nodes_.back());
     }
+    if (chosen_.ranks > 0) tick();
   }
 
   /// The last node joins.
@@ -276,12 +284,15 @@ class crowd {
  private:
   struct node {
     explicit node(asio::io_context& context) : socket(context) {}
+    int number = 0;
     tcp::socket socket;
+    bool is_followed = false;
+    bool has_reported = false;
     elastic::detail::frame_reader frames{elastic::limits::rendezvous_message_bytes};
     std::array<char, 1024> bytes;
   };
 
-  void connect(node& to, int number) {
+  void connect(node& to) {
     to.socket.open(tcp::v4());
     // A port is chosen for the whole address of the connection: there are more of those.
     const asio::detail::socket_option::boolean<IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT> late(true);
@@ -290,8 +301,10 @@ class crowd {
     to.socket.connect({asio::ip::address_v4::loopback(), chosen_.port});
     to.socket.set_option(tcp::no_delay(true));
     std::string words(elastic::detail::rendezvous_service::first_words);
-    append(words, greeting_of(chosen_.run_id, number, chosen_.all, chosen_.all));
-    if (number + 1 != chosen_.all) append(words, wish_after(-1));
+    hello greeting = greeting_of(chosen_.run_id, to.number, chosen_.all, chosen_.all);
+    greeting.has_reports = chosen_.ranks > 0;
+    append(words, greeting);
+    if (to.number + 1 != chosen_.all) append(words, wish_after(-1));
     append(words, keep_alive{});
     asio::write(to.socket, asio::buffer(words));
     receive(to);
@@ -325,7 +338,7 @@ class crowd {
                               [this, &at](asio::error_code failure, std::size_t size) {
                                 if (failure) return lose(failure);
                                 at.frames.append({at.bytes.data(), size});
-                                while (const auto message = at.frames.next()) take(*message);
+                                while (const auto message = at.frames.next()) take(at, *message);
                                 receive(at);
                               });
   }
@@ -335,8 +348,12 @@ class crowd {
     std::_Exit(1);
   }
 
-  void take(std::string_view message) {
+  void take(node& at, std::string_view message) {
     const auto answer = elastic::detail::parse_rendezvous_answer(message);
+    if (const auto* const wanted = std::get_if<report_wanted>(&answer)) {
+      at.is_followed = wanted->demand == elastic::detail::report_demand::progress;
+      return;
+    }
     if (std::holds_alternative<alive>(answer)) return count("ready", ready_);
     if (std::holds_alternative<all_finished>(answer)) {
       // The server tells the last one twice.
@@ -349,6 +366,43 @@ class crowd {
     }
   }
 
+  /// What the workers of a node do: each makes a step a second.
+  std::string report_of(node& at) const {
+    elastic::detail::node_report report;
+    report.begins = !std::exchange(at.has_reported, true);
+    report.epoch = at.number + 1;
+    report.activity = elastic::detail::agent_activity::running;
+    report.round = round_;
+    report.base_rank = at.number * chosen_.ranks;
+    report.size = chosen_.ranks;
+    for (int place = 0; place < chosen_.ranks; ++place) {
+      elastic::detail::viewed_worker& worker = report.workers.emplace_back();
+      worker.local_rank = place;
+      worker.state = elastic::detail::viewed_worker::condition::running;
+      worker.pid = 1000 + place;
+      worker.step = ticks_;
+      worker.total = 100'000;
+      worker.step_seconds = 1;
+      worker.usage = {0.01 * (ticks_ % 100), 1'000'000'000 + ticks_ * 4096};
+    }
+    // A node measures its workers every two seconds.
+    if (ticks_ % 2 == 0) report.used = report.workers;
+    return elastic::detail::report_text(report);
+  }
+
+  void tick() {
+    constexpr int keep_alive_ticks = 5;
+    for (const auto& each : nodes_) {
+      std::string words;
+      if (ticks_ % keep_alive_ticks == 0) append(words, keep_alive{});
+      if (each->is_followed) append(words, report{report_of(*each)});
+      if (!words.empty()) asio::write(each->socket, asio::buffer(words));
+    }
+    ++ticks_;
+    clock_.expires_after(1s);
+    clock_.async_wait([this](asio::error_code) { tick(); });
+  }
+
   void count(std::string_view what, int& so_far) {
     if (++so_far % chosen_.count == 0) print(what);
   }
@@ -356,6 +410,8 @@ class crowd {
   crowd_options chosen_;
   asio::io_context& context_;
   std::vector<std::unique_ptr<node>> nodes_;
+  asio::steady_timer clock_{context_};
+  std::int64_t ticks_ = 0;
   std::int64_t round_ = -1;
   int ready_ = 0;
   int placed_ = 0;
@@ -394,7 +450,7 @@ int main(int count, char** words) {
     for (int place = 2; place < count; ++place) sizes.push_back(std::atoi(words[place]));
     return print_machine(sizes);
   }
-  if (what == "nodes" && count == 8) {
+  if (what == "nodes" && (count == 8 || count == 9)) {
     crowd_options chosen;
     chosen.port = static_cast<std::uint16_t>(std::atoi(words[2]));
     chosen.run_id = words[3];
@@ -402,6 +458,7 @@ int main(int count, char** words) {
     chosen.first = std::atoi(words[5]);
     chosen.count = std::atoi(words[6]);
     chosen.all = std::atoi(words[7]);
+    if (count == 9) chosen.ranks = std::atoi(words[8]);
     return run_nodes(chosen);
   }
   std::fprintf(stderr, "see the first lines of benchmarks/large_job.cpp\n");
