@@ -3,15 +3,18 @@
 # SPDX-License-Identifier: MIT
 """Whether the page of a job's status shows, in a browser, what the journal of the job says.
 
-  page.py ELASTICRUN [--screenshot FILE]
+  page.py ELASTICRUN [--screenshots FOLDER]
 
 Two nodes of four workers run, and the page is that of the one that serves the rendezvous. A worker
 of it is killed, one of the other node hangs, a third node joins; at last the agent is killed, after
 which another one serves at its port. A job succeeds and one fails, and the page says so. A job of
 several roles has a page for all of them and one for each. What workers say of themselves tries to
-become part of the page, and a job of 1,000 ranks is drawn. Headless Chromium is told what to do by
-the WebDriver protocol. On the way, whether the metrics that examples/observe and docs/observe.md
-name are served.
+become part of the page, and a job of 1,000 ranks is drawn. The workers of a job stand still, and
+the one that was stopped is named. A rank is replaced while the others go on. Headless Chromium is
+told what to do by the WebDriver protocol. On the way, whether the metrics that examples/observe and
+docs/observe.md name are served.
+
+With --screenshots, pictures of these jobs go into the folder, and workers say nothing hostile.
 """
 
 import argparse
@@ -21,6 +24,7 @@ import functools
 import json
 import os
 import pathlib
+import pwd
 import re
 import shutil
 import signal
@@ -41,7 +45,7 @@ from ports import reserved_port
 HOSTILE = "<img src=x onerror=document.title='owned'></pre><script>document.title='owned'</script>"
 FRIENDLY = "loss 0.31"
 # Hangs, once, if the second argument and its rank are a file's name; ends as the file says whose
-# name is the second argument and "end".
+# name is the second argument and "end". All stand still while there is one with "pause".
 WORKER = f"""\
 import os, sys, time
 sys.path.insert(0, {str(ROOT / "python")!r})
@@ -49,15 +53,18 @@ from elasticrun import worker
 channel = worker.connect()
 print(sys.argv[1], "line at the end", file=sys.stderr, flush=True)
 for step in range(100000):
-    channel.progress(step, 100000, text=sys.argv[1], metrics={{"loss <b>": 1 / (step + 1)}})
+    channel.progress(step, 100000, text=sys.argv[1], metrics={{sys.argv[3]: 1 / (step + 1)}})
     if os.path.exists(sys.argv[2] + os.environ["RANK"]):
         os.unlink(sys.argv[2] + os.environ["RANK"])
         with channel.expires(0.1, "all_reduce"):
             time.sleep(1000)
+    while os.path.exists(sys.argv[2] + "pause"):
+        time.sleep(0.1)
     if os.path.exists(sys.argv[2] + "end"):
         sys.exit(int(open(sys.argv[2] + "end").read()))
     time.sleep(0.1)
 """
+SURVIVOR = ROOT / "tests" / "integration" / "python" / "survivor.py"
 SKIPPED = 77
 METRICS_OF_ROLES = {"elastic_role_state"}
 # Only a job that keeps standbys has them.
@@ -84,7 +91,8 @@ class Browser:
         self.base = f"http://127.0.0.1:{port}"
         comes_true("chromedriver answers", self.is_up)
         arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                     "--no-first-run", "--disable-background-networking",
+                     "--no-first-run", "--disable-background-networking", "--disable-lcd-text",
+                     "--hide-scrollbars",
                      "--window-size=1000,1100", f"--user-data-dir={folder}/profile"]
         wanted = {"alwaysMatch": {"goog:chromeOptions": {"args": arguments},
                                   "goog:loggingPrefs": {"browser": "ALL"}}}
@@ -116,6 +124,9 @@ class Browser:
         return [entry["message"] for entry in entries
                 if entry["level"] == "SEVERE" and "favicon" not in entry["message"]]
 
+    def resize(self, width, height):
+        self.ask("POST", "/window/rect", {"width": width, "height": height})
+
     def screenshot(self, path):
         path.write_bytes(base64.b64decode(self.ask("GET", "/screenshot")))
 
@@ -126,18 +137,34 @@ class Browser:
         self.driver.wait()
 
 
+class Album:
+    """The pictures of the page, if somebody wants them."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def add(self, browser, name):
+        if not self.folder:
+            return
+        # Larger ones would have more than 60 kB.
+        browser.resize(760, 560)
+        browser.screenshot(self.folder / f"{name}_page.png")
+        browser.resize(1000, 1100)
+
+
 class Agent:
     """One elasticrun, whose status is shown."""
 
     def __init__(self, elasticrun, folder, status, text, *options):
-        script = folder / "worker.py"
-        script.write_text(WORKER)
-        self.start([elasticrun, "--nproc-per-node", "4", "--max-restarts", "3", "--status",
-                    str(status), *options, "--no-python", "/usr/bin/python3", str(script), text,
-                    str(folder / "hang-")])
+        (folder / "train.py").write_text(WORKER)
+        self.start(folder, [elasticrun, "--nproc-per-node", "4", "--max-restarts", "3", "--status",
+                            str(status), *options, "train.py", text, str(folder / "hang-"),
+                            "loss" if text == FRIENDLY else "loss <b>"])
 
-    def start(self, command):
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    def start(self, folder, command):
+        variables = {**os.environ, "PYTHON_EXEC": "/usr/bin/python3"}
+        self.process = subprocess.Popen(command, cwd=folder, env=variables, stderr=subprocess.PIPE,
+                                        text=True)
         self.url = ""
         for line in self.process.stderr:
             if line.startswith("Status: "):
@@ -158,6 +185,22 @@ class Agent:
         self.process.wait()
 
 
+class Survivors(Agent):
+    """One elasticrun whose workers can outlive the failure of another one."""
+
+    def __init__(self, elasticrun, folder):
+        self.story = folder / "story"
+        shutil.copy(SURVIVOR, folder / "train.py")
+        self.start(folder, [elasticrun, "--standalone", "--nproc-per-node", "4", "--max-restarts",
+                            "3", "--on-failure", "replace", "--env", f"STORY={self.story}",
+                            "--status", "0", "--log-dir", "/dev/null", "--redirects", "1",
+                            "train.py"])
+
+    def count(self, epoch):
+        """How many workers have come into an epoch, so that they can leave it."""
+        return len(re.findall(f"^epoch {epoch} ", self.story.read_text(), re.MULTILINE))
+
+
 class Job(Agent):
     """One elasticrun with several roles: a trainer, and two replicas at a port each."""
 
@@ -165,7 +208,7 @@ class Job(Agent):
         script = folder / "worker.py"
         script.write_text(WORKER.replace('os.environ["RANK"]', 'os.environ["LOCAL_RANK"]'))
         arguments = json.dumps(["--no-python", "/usr/bin/python3", str(script), text,
-                                str(folder / "hang-")])
+                                str(folder / "hang-"), "loss"])
         serving = json.dumps([*json.loads(arguments), "${port.http}"])
         (folder / "job.toml").write_text(f"""
 name = "grpo"
@@ -181,7 +224,7 @@ max_restarts = 10
 starts_after = ["trainer:ready"]
 stops_with = "trainer"
 """)
-        self.start([elasticrun, "--job", str(folder / "job.toml"), "--status", "0"])
+        self.start(folder, [elasticrun, "--job", "job.toml", "--status", "0"])
 
 
 def read_journal(folder, name="logs"):
@@ -197,6 +240,27 @@ def fetched_lines(url):
 def check(condition, what):
     if not condition:
         sys.exit(f"page.py: {what}")
+
+
+def check_head(browser, agent, folder):
+    """What runs, for whom and where; no arguments, since everybody of the host may look."""
+    launch = agent.job()["launch"]
+    check("arguments" not in launch, f"everybody sees arguments: {launch}")
+    check(launch["script"] == "train.py", f"another script is shown: {launch}")
+    [logs] = (folder / "logs").glob("job_*")
+    check(launch["log_dir"] == str(logs), f"the logs are in {logs}, not {launch}")
+    facts = browser.text("#facts")
+    for value in [*launch.values(), pwd.getpwuid(os.geteuid()).pw_name, socket.gethostname()]:
+        check(value in facts, f"{value!r} is not among the facts: {facts!r}")
+
+
+def check_usage(browser):
+    """What the workers of both nodes use, beside the steps."""
+    used = comes_true("the page shows what workers of both nodes use", lambda: browser.run("""
+        const all = [...ranks.values()];
+        return all.every(worker => worker.processors >= 0 && worker.memory_bytes > 1e6) &&
+          all.map(worker => columns(worker).slice(-2).join(" of "));"""))
+    check(all(re.fullmatch(r"\d+ % of \d+ MiB", text) for text in used), f"they use {used}")
 
 
 def check_attempts(browser, agent, folder):
@@ -242,13 +306,13 @@ def check_attempts(browser, agent, folder):
     check(not raw, f"these are not sentences: {raw}")
 
 
-def check_curves(browser):
+def check_curves(browser, metric):
     """How the training goes, over time, with the failure."""
     names = comes_true("the page draws what workers report over time", lambda: browser.run("""
         const names = [...document.querySelectorAll('figcaption b')].map(name => name.textContent);
         const isMarked = document.querySelector('svg line.failure title');
         return names.length === 2 && isMarked && names;"""))
-    check(names == ["seconds a step", "loss <b>"], f"the curves are {names}")
+    check(names == ["seconds a step", metric], f"the curves are {names}")
     mark = browser.run("return document.querySelector('svg line.failure title').textContent")
     check("ended" in mark, f"the failure is marked by {mark!r}")
     # The largest numbers, and a time without values.
@@ -358,6 +422,58 @@ def check_many_ranks(browser):
     print(f"1,000 ranks are drawn in {spent[2]:.1f} ms")
 
 
+def check_real_stall(browser, elasticrun, folder, album):
+    """All workers of a job stand still, since one is stopped: the page says which."""
+    agent = Agent(elasticrun, folder, 0, FRIENDLY, "--standalone", "--diagnose", "--stall-after",
+                  "2", "--log-dir", "/dev/null")
+    try:
+        browser.open(agent.url)
+        comes_true("the workers make steps", lambda: browser.run("""
+            return ranks.size === 4 && [...ranks.values()].every(worker => worker.step > 2)"""))
+        victim = agent.job()["workers"][2]["pid"]
+        os.kill(victim, signal.SIGSTOP)
+        (folder / "hang-pause").touch()
+        comes_true("the page says that the job has stalled",
+                   lambda: browser.text("#state") == "stalled")
+        stall = agent.job()["stall"]
+        check(stall["rank"] == 2 and stall["sentence"] in browser.text("#stall"),
+              f"{browser.text('#stall')!r} is not {stall}")
+        check("rank 2 (holds up the job)" in browser.text("#legend"), browser.text("#legend"))
+        check("left" not in browser.text("#steps"), "the end of a stalled job is estimated")
+        browser.run("select(2)")
+        album.add(browser, "stalled")
+        os.kill(victim, signal.SIGCONT)
+        (folder / "hang-pause").unlink()
+        comes_true("the page says that the job goes on", lambda: browser.text("#state") == "running"
+                   and browser.run("return document.querySelector('#stall').hidden"))
+    finally:
+        (folder / "hang-pause").unlink(missing_ok=True)
+        agent.end(signal.SIGKILL)
+
+
+def check_replacement(browser, elasticrun, folder, album):
+    """A rank is replaced while the others go on: the page says which, and counts it."""
+    agent = Survivors(elasticrun, folder)
+    try:
+        browser.open(agent.url)
+        comes_true("the workers can outlive an epoch",
+                   lambda: agent.story.exists() and agent.count(0) == 4)
+        former = [worker["pid"] for worker in agent.job()["workers"]]
+        os.kill(former[1], signal.SIGKILL)
+        comes_true("the page says that the rank was replaced",
+                   lambda: "replaced rank 1" in browser.text("#attempts")
+                   and "4 running" in browser.text("#legend"))
+        pids = [worker["pid"] for worker in agent.job()["workers"]]
+        changed = [rank for rank in range(4) if pids[rank] != former[rank]]
+        check(changed == [1], f"of the processes {former} are left {pids}")
+        check("replaced ranks1" in browser.text("#facts"), browser.text("#facts"))
+        browser.run("select(1)")
+        check("replaced 1 ×" in browser.text("#rank"), browser.text("#rank"))
+        album.add(browser, "replaced")
+    finally:
+        agent.end(signal.SIGKILL)
+
+
 def check_details(browser, text):
     """One rank by the keyboard; what it says of itself stays text."""
     browser.run("""
@@ -428,7 +544,7 @@ def check_not_running(browser):
     check(not is_green or state == "succeeded", f"{state!r} is shown in green")
 
 
-def check_end(browser, elasticrun, folder, code, state, legend):
+def check_end(browser, elasticrun, folder, album, code, state, legend):
     """All workers end by themselves: the page still shows how, after the server has gone."""
     (folder / "hang-end").unlink(missing_ok=True)
     agent = Agent(elasticrun, folder, 0, FRIENDLY, "--standalone", "--max-restarts", "0",
@@ -448,6 +564,7 @@ def check_end(browser, elasticrun, folder, code, state, legend):
         check(happened(browser, f"the agent ended, {state}"), "its end is missing among the events")
         check(browser.run("return document.querySelectorAll('.attempt.success').length")
               == (1 if code == 0 else 0), "the last attempt is not over")
+        album.add(browser, state)
     finally:
         (folder / "hang-end").unlink(missing_ok=True)
         agent.end(signal.SIGKILL)
@@ -549,6 +666,8 @@ def check_output(browser, elasticrun, folder):
         browser.open(agents[0].url + "?token=" + token.read_text())
         shown = "return job && job.shows_output && ranks.size"
         comes_true("the page shows the ranks of both nodes", lambda: browser.run(shown) == 8)
+        facts = browser.text("#facts")
+        check(f"train.py {FRIENDLY} {folder}/hang-" in facts, f"no arguments are shown: {facts!r}")
         browser.run("select([...ranks.keys()].find(rank => !isOwn(rank)))")
         written = "return document.querySelector('#rank').textContent"
         comes_true("the page follows a rank of the other node",
@@ -564,10 +683,11 @@ def check_output(browser, elasticrun, folder):
 
 def main():
     arguments = argparse.ArgumentParser(description="Tests the page of a job's status.")
-    arguments.add_argument("elasticrun")
-    arguments.add_argument("--screenshot", type=pathlib.Path,
-                           help="where to put a picture of it, with friendly workers")
+    arguments.add_argument("elasticrun", type=lambda path: str(pathlib.Path(path).resolve()))
+    arguments.add_argument("--screenshots", type=pathlib.Path, metavar="FOLDER",
+                           help="where to put pictures of it, with friendly workers")
     options = arguments.parse_args()
+    album = Album(options.screenshots)
     for tool in ["chromedriver", "chromium"]:
         if not shutil.which(tool):
             print(f"page.py: {tool} is missing; tests/run.sh installs it")
@@ -578,7 +698,7 @@ def main():
         meeting = ["--nnodes", "2:3", "--rdzv-id", "job", "--rdzv-backend", "c10d",
                    "--rdzv-endpoint", f"localhost:{endpoint}",
                    "--rdzv-conf", "last_call_timeout=0.2", "--on-failure", "replace"]
-        text = FRIENDLY if options.screenshot else HOSTILE
+        text = FRIENDLY if options.screenshots else HOSTILE
         logs = str(folder / "logs")
         agent = Agent(options.elasticrun, folder, 0, text, *meeting, "--log-dir", logs)
         stack.callback(agent.end, signal.SIGKILL)
@@ -589,7 +709,9 @@ def main():
         browser = Browser(folder)
         stack.callback(browser.close)
         check_attempts(browser, agent, folder)
-        check_curves(browser)
+        check_head(browser, agent, folder)
+        check_curves(browser, "loss" if options.screenshots else "loss <b>")
+        check_usage(browser)
         check_details(browser, text)
         check_hang(browser, agent, peer, folder)
         third = Agent(options.elasticrun, folder, 0, text, *meeting, "--log-dir", "/dev/null")
@@ -598,12 +720,13 @@ def main():
         check_examples(agent)
         check_stall(browser)
         check_many_ranks(browser)
-        if options.screenshot:
-            comes_true("the end is estimated", lambda: "left" in browser.text("#steps"))
-            browser.screenshot(options.screenshot)
+        comes_true("the end is estimated", lambda: "left" in browser.text("#steps"))
+        album.add(browser, "status")
         check_return(browser, options.elasticrun, folder, agent)
-        check_end(browser, options.elasticrun, folder, 0, "succeeded", "4 succeeded")
-        check_end(browser, options.elasticrun, folder, 3, "failed", "failed")
+        check_end(browser, options.elasticrun, folder, album, 0, "succeeded", "4 succeeded")
+        check_end(browser, options.elasticrun, folder, album, 3, "failed", "failed")
+        check_real_stall(browser, options.elasticrun, folder, album)
+        check_replacement(browser, options.elasticrun, folder, album)
         check_roles(browser, options.elasticrun, folder, text)
         check_output(browser, options.elasticrun, folder)
     print("the page shows what the journal says")
