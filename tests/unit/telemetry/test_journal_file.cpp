@@ -197,7 +197,7 @@ TEST_CASE("journal: which journals a path means", "[telemetry]") {
   };
   CHECK_THROWS_WITH(find_journals(folder / "nothing"), contains_text("does not exist"));
   CHECK_THROWS_WITH(find_journals("a\x1b[31m\nb"),
-                    "the journal 'a\\x1b[31m\\x0ab' does not exist");
+                    "the log directory or journal 'a\\x1b[31m\\x0ab' does not exist");
   CHECK_THROWS_WITH(find_journals(folder.path()), contains_text("journal.jsonl is looked for"));
   const std::string first_path = write_journal("job_aaaaaaaa", "job", 1000, 2000);
   const std::string second_path = write_journal("job_bbbbbbbb", "job", 1900, 3000);

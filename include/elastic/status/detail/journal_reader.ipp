@@ -172,7 +172,10 @@ ELASTIC_DECL std::vector<std::string> find_journals(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code failure;
   const fs::file_status status = fs::status(path, failure);
-  if (!fs::exists(status)) refuse_journal(path, "does not exist");
+  if (!fs::exists(status)) {
+    throw error(errc::file_access, fmt::format("the log directory or journal {} does not exist",
+                                               in_quotes(path)));
+  }
   if (!fs::is_directory(status)) return {path};
   const fs::path direct = fs::path(path) / journal_file_name;
   if (fs::is_regular_file(direct, failure)) return {direct.string()};
