@@ -16,6 +16,7 @@
 #include <elastic/status/detail/output_feed.hpp>
 #include <elastic/status/status_server.hpp>
 #include <program/commands/journal_run.hpp>
+#include <program/commands/lost_agent.hpp>
 #include <program/commands/role_path.hpp>
 
 #include <algorithm>
@@ -100,14 +101,12 @@ logs_query read_logs_query(const std::vector<std::string>& arguments,
 }
 
 /// Lines as they are shown: each with its worker in front.
-std::string shown_lines(const detail::output_piece& piece, std::string_view filter,
-                        bool is_terminal) {
+std::string shown_lines(const detail::output_piece& piece, std::uint64_t skipped,
+                        std::string_view filter, bool is_terminal) {
   const std::string head =
       fmt::format("[rank {}{}]: ", piece.rank, piece.is_err ? " stderr" : "");
   std::string shown;
-  if (piece.skipped > 0) {
-    shown += fmt::format("{}... {} bytes were skipped ...\n", head, piece.skipped);
-  }
+  if (skipped > 0) shown += fmt::format("{}... {} bytes were skipped ...\n", head, skipped);
   for (std::string_view rest = piece.text; !rest.empty();) {
     const std::size_t size = rest.find('\n') + 1;
     const std::string_view line = rest.substr(0, size);
@@ -163,19 +162,15 @@ class event_intake {
 };
 
 detail::output_piece read_piece(const detail::json_fields& fields) {
-  constexpr std::int64_t most_bytes = std::int64_t{1} << 62;
   detail::output_piece piece;
   piece.rank = fields.number("rank", 0, elastic::limits::job_ranks);
   piece.is_err = fields.text("stream") == "stderr";
-  if (fields.has("skipped")) {
-    piece.skipped = static_cast<std::uint64_t>(fields.number("skipped", 0, most_bytes));
-  }
   if (fields.has("base64")) {
     piece.text = detail::from_base64(fields.text("base64")).value_or("");
   } else {
     piece.text = fields.text("text");
   }
-  if (!piece.text.ends_with('\n')) piece.text += '\n';
+  if (!piece.text.empty() && !piece.text.ends_with('\n')) piece.text += '\n';
   return piece;
 }
 
@@ -188,7 +183,10 @@ bool show_event(const event_intake::event& event, std::string_view filter,
   if (event.kind == "notice") {
     out.notices("elasticrun: logs: " + elastic::printable_text(fields.text("text")) + "\n");
   } else {
-    out.lines(shown_lines(read_piece(fields), filter, out.is_terminal));
+    constexpr std::int64_t most_bytes = std::int64_t{1} << 62;
+    const auto skipped = fields.has("skipped") ? fields.number("skipped", 0, most_bytes) : 0;
+    out.lines(shown_lines(read_piece(fields), static_cast<std::uint64_t>(skipped), filter,
+                          out.is_terminal));
   }
   return false;
 }
@@ -235,6 +233,8 @@ elastic::task<int> show_running_job(logs_query query, logs_outlets out) {
 struct logged_run {
   std::vector<detail::output_source> sources = {};
   bool has_ended = true;
+  /// A line for each agent that ended without a word.
+  std::string losses = {};
 };
 
 void add_sources(const std::string& root, std::int64_t base_rank, logged_run& run) {
@@ -249,7 +249,9 @@ logged_run find_run(const status_query& job) {
   logged_run run;
   for (const std::string& path : detail::find_journals(job.log_directory)) {
     const std::filesystem::path root = std::filesystem::path(path).parent_path();
-    for (const detail::job_state& state : states_of(detail::read_journal(path).records)) {
+    const detail::journal_contents journal = detail::read_journal(path);
+    bool has_ended = true;
+    for (const detail::job_state& state : states_of(journal.records)) {
       // In a job of several roles, the run id of one is "JOB/ROLE".
       const bool is_one_of_several = state.run_id().ends_with("/" + state.role());
       if (job.role.empty() && is_one_of_several) {
@@ -257,9 +259,14 @@ logged_run find_run(const status_query& job) {
                                 elastic::in_quotes(state.role())));
       }
       if (!job.role.empty() && state.role() != job.role) continue;
-      run.has_ended = run.has_ended && state.has_ended();
+      has_ended = has_ended && state.has_ended();
       add_sources(is_one_of_several ? root / state.role() : root, state.base_rank(), run);
     }
+    if (has_ended) continue;
+    const std::optional<lost_agent> lost = find_lost_agent(journal, path);
+    const bool is_lost = lost && lost->is_certain;
+    run.has_ended = run.has_ended && is_lost;
+    if (is_lost) run.losses += "elasticrun: logs: " + lost->sentence("nothing follows its lines.");
   }
   return run;
 }
@@ -268,20 +275,26 @@ elastic::task<int> show_log_directory(logs_query query, logs_outlets out) {
   constexpr std::chrono::seconds search_pause(1);
   elastic::system_time time;
   detail::output_feed feed(query.reading);
+  detail::output_gaps gaps;
   logged_run run = find_run(query.job);
   elastic::time_point next_search = time.now() + search_pause;
   for (;;) {
     const auto pieces = feed.next(run.sources, elastic::limits::read_piece_bytes);
     for (const detail::output_piece& piece : pieces) {
-      out.lines(shown_lines(piece, query.filter, out.is_terminal));
+      out.lines(shown_lines(piece, gaps.take(piece), query.filter, out.is_terminal));
     }
     if (!pieces.empty() || !feed.is_drained()) continue;
-    if (!query.reading.follows || run.has_ended) break;
+    if (!feed.reading().follows) break;
+    if (run.has_ended) {
+      feed.stop_following();
+      continue;
+    }
     co_await time.sleep_until(time.now() + elastic::limits::output_look);
     if (time.now() < next_search) continue;
     run = find_run(query.job);
     next_search = time.now() + search_pause;
   }
+  if (!run.losses.empty()) out.notices(run.losses);
   if (run.sources.empty()) {
     out.notices("elasticrun: logs: no output lies in the log directory: --tee 3 or --redirects 3 "
                 "would keep it\n");

@@ -3,12 +3,14 @@
 
 // The output of a job's workers for readers: from a file to the node that shows the job.
 
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/base/detail/internals.hpp>
 #include <elastic/status/detail/job_monitor_core.hpp>
 #include <elastic/status/detail/node_report.hpp>
 #include <elastic/status/detail/output_desk.hpp>
 #include <elastic/status/detail/output_feed.hpp>
 #include <elastic/status/detail/output_message.hpp>
+#include <elastic/status/detail/output_sender.hpp>
 #include <elastic/status/detail/status_answer.hpp>
 #include <elastic/status/detail/stream_reader.hpp>
 #include <elastic/status/detail/viewed_job.hpp>
@@ -20,11 +22,14 @@
 #include <support/catch.hpp>
 #include <support/http_peer.hpp>
 #include <support/journal_story.hpp>
+#include <support/manual_time.hpp>
 #include <support/run_program.hpp>
 
 #include <sys/stat.h>
+#include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -44,17 +49,22 @@ namespace output_tests {
 using elastic::errc;
 using elastic::detail::job_monitor_core;
 using elastic::detail::job_roster;
+using elastic::detail::lacking_stdout;
 using elastic::detail::node_presence;
 using elastic::detail::output_desk;
 using elastic::detail::output_feed;
+using elastic::detail::output_gaps;
 using elastic::detail::output_piece;
 using elastic::detail::output_reading;
 using elastic::detail::output_report;
 using elastic::detail::output_request;
+using elastic::detail::output_sender;
 using elastic::detail::output_source;
+using elastic::detail::output_stage;
 using elastic::detail::parse_output_query;
 using elastic::detail::parse_output_report;
 using elastic::detail::parse_output_request;
+using elastic::detail::report_demand;
 using elastic::detail::stream_reader;
 using elastic::detail::viewed_job;
 using elastic::test::contains_text;
@@ -70,8 +80,15 @@ struct written_file {
   explicit written_file(std::string where) : path(std::move(where)) { write(""); }
   void write(const std::string& text) const { std::ofstream(path, std::ios::app) << text; }
   void rotate() const {
-    std::filesystem::rename(path, path + ".1");
+    int last = 0;
+    while (std::filesystem::exists(name(last + 1))) ++last;
+    for (int number = last; number >= 0; --number) {
+      std::filesystem::rename(name(number), name(number + 1));
+    }
     write("");
+  }
+  std::string name(int number) const {
+    return number == 0 ? path : fmt::format("{}.{}", path, number);
   }
   output_source source(std::int64_t rank = 0, bool is_err = false) const {
     return {rank, is_err, 1, path};
@@ -84,7 +101,7 @@ struct written_file {
 std::string read_all(stream_reader& reader, const output_source& source) {
   std::string text;
   do {
-    reader.read(source);
+    reader.read(source, false);
     text += reader.take(much);
   } while (!reader.is_at_end());
   return text;
@@ -104,6 +121,11 @@ TEST_CASE("output: a reading is the same after it was a query", "[status]") {
   CHECK_FALSE(reading.wants(8, true));
   CHECK_FALSE(reading.wants(7, false));
   CHECK(parse_output_query("") == output_reading());
+  // The longest text of ranks is not longer for the other nodes.
+  std::string ranks = "1";
+  while (ranks.size() + 2 <= limits::read_ranks_bytes) ranks += ",1";
+  const output_reading many = parse_output_query("ranks=" + ranks);
+  CHECK(parse_output_query(to_query(many)) == many);
 }
 
 TEST_CASE("output: a query that cannot be meant is refused by what is allowed", "[status]") {
@@ -137,6 +159,19 @@ TEST_CASE("output: a reader begins with the last lines and goes on", "[status]")
   CHECK(reader.take_skipped() == 0);
 }
 
+TEST_CASE("output: what has no line end is the last line once the stream has ended", "[status]") {
+  const temporary_directory folder;
+  const written_file file(folder / "out");
+  file.write("one\ntwo\nthree");
+  stream_reader open(2);
+  CHECK(read_all(open, file.source()) == "one\ntwo\n");
+  open.read(file.source(), true);
+  CHECK(open.take(much) == "three\n");
+  stream_reader ended(2);
+  ended.read(file.source(), true);
+  CHECK(ended.take(much) == "two\nthree\n");
+}
+
 TEST_CASE("output: a reader may begin with no line, or with all", "[status]") {
   const temporary_directory folder;
   const written_file file(folder / "out");
@@ -166,6 +201,51 @@ TEST_CASE("output: a reader follows a file that is rotated, truncated and remove
   CHECK(read_all(reader, file.source()).empty());
   file.write("five\n");
   CHECK(read_all(reader, file.source()) == "five\n");
+}
+
+TEST_CASE("output: of a file that is rotated again and again, a reader misses no line",
+          "[status]") {
+  const temporary_directory folder;
+  const written_file file(folder / "out");
+  stream_reader reader(10);
+  file.write("one\n");
+  CHECK(read_all(reader, file.source()) == "one\n");
+  for (const char* line : {"two\n", "three\n", "four\n"}) {
+    file.write(line);
+    file.rotate();
+  }
+  CHECK(read_all(reader, file.source()) == "two\nthree\nfour\n");
+  file.write("five\n");
+  CHECK(read_all(reader, file.source()) == "five\n");
+  // Between the two steps of a rotation there is no file of the name.
+  std::filesystem::rename(file.path, file.path + ".0");
+  CHECK(read_all(reader, file.source()).empty());
+  file.write("six\n");
+  CHECK(read_all(reader, file.source()) == "six\n");
+  // The file that was read is gone: it begins with the newest, and repeats none of the others.
+  std::ofstream(folder / "next") << "seven\n";
+  std::filesystem::rename(folder / "next", file.path);
+  CHECK(read_all(reader, file.source()) == "seven\n");
+  CHECK(reader.take_skipped() == 0);
+}
+
+TEST_CASE("output: a file that is made anew is read from its beginning, whatever its number",
+          "[status]") {
+  const temporary_directory folder;
+  const written_file file(folder / "out");
+  stream_reader reader(10);
+  // A file system dates files by a clock that ticks every few milliseconds.
+  const auto tick = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    return std::pair(now.tv_sec, now.tv_nsec);
+  };
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    file.write("the same\n");
+    CHECK(read_all(reader, file.source()) == "the same\n");
+    std::filesystem::remove(file.path);
+    for (const auto removed = tick(); tick() == removed;) std::this_thread::yield();
+  }
 }
 
 TEST_CASE("output: what is not a file has no lines", "[status]") {
@@ -219,9 +299,8 @@ TEST_CASE("output: a reader that is far behind skips whole lines and counts them
   CHECK(text.starts_with("line "));
   CHECK(lines.ends_with(text));
   CHECK(text.size() <= limits::read_backlog_bytes);
-  // What is left of the line in the middle of which the rest begins is neither.
-  CHECK(skipped + text.size() + std::string("line 0000000\n").size() >=
-        std::string("part").size() + lines.size());
+  // Of lines that are left out, only what was read before is not counted.
+  CHECK(skipped + text.size() == lines.size());
 }
 
 TEST_CASE("output: what the agent keeps is followed, from one process to the next", "[status]") {
@@ -337,17 +416,17 @@ TEST_CASE("output: requests and lines are the same after they have travelled", "
   REQUIRE(arrived.readings.size() == 2);
   CHECK(arrived.readings[0].reading == request.readings[0].reading);
   CHECK(arrived.readings[1].is_paused);
-  output_report report{5, {{3, true, 17, "\xff\x1b[2J\"\\\n"}}, true, true};
+  output_report report{5, {{3, true, 17, "\xff\x1b[2J\"\\\n"}}, output_stage::drained, true};
   const std::string text = to_text(report);
   CHECK(elastic::detail::is_output_report(text));
   const output_report read = parse_output_report(text);
   CHECK(read.id == 5);
-  CHECK(read.is_drained);
+  CHECK(read.stage == output_stage::drained);
   CHECK(read.lacks_out);
   REQUIRE(read.pieces.size() == 1);
   CHECK(read.pieces[0].rank == 3);
   CHECK(read.pieces[0].is_err);
-  CHECK(read.pieces[0].skipped == 17);
+  CHECK(read.pieces[0].begin == 17);
   CHECK(read.pieces[0].text == report.pieces[0].text);
 }
 
@@ -363,30 +442,47 @@ TEST_CASE("output: whatever lines there are, they fit into a report", "[status]"
     sources.push_back(files.back().source(999'000 + rank));
   }
   output_feed feed{output_reading()};
-  std::size_t lines = 0;
-  do {
-    output_report report{1, feed.next(sources, elastic::detail::output_report_lines_bytes)};
-    lines += report.pieces.size();
-    const std::string text = to_text(report);
-    CHECK(text.size() <= limits::node_report_bytes);
-    CHECK(parse_output_report(text).pieces.size() == report.pieces.size());
-  } while (!feed.is_drained());
-  CHECK(lines == files.size());
+  const auto pieces_of_all = [&] {
+    std::size_t pieces = 0;
+    do {
+      output_report report{1, feed.next(sources, elastic::detail::output_report_lines_bytes)};
+      pieces += report.pieces.size();
+      const std::string text = to_text(report);
+      CHECK(text.size() <= limits::node_report_bytes);
+      CHECK(parse_output_report(text).pieces.size() == report.pieces.size());
+    } while (!feed.is_drained());
+    return pieces;
+  };
+  CHECK(pieces_of_all() == files.size());
+  CHECK(pieces_of_all() == 0);
+  feed.restate();
+  CHECK(pieces_of_all() == files.size());
 }
 
 TEST_CASE("output: a message that is none is refused", "[status]") {
-  for (const char* text : {"", "{}", "{\"viewer\": 1, \"readings\": [[1, 2, 3]]}",
-                           "{\"viewer\": 1, \"readings\": [[1, false, \"ranks=x\"]]}",
-                           "{\"viewer\": -1, \"readings\": []}"}) {
+  std::string many = "7";
+  for (std::size_t count = 0; count < limits::output_readers; ++count) many += " 1 0 follow";
+  CHECK(parse_output_request(many).readings.size() == limits::output_readers);
+  const std::string too_many = many + " 1 0 follow";
+  for (const std::string& text :
+       {std::string(), std::string("{}"), std::string("-1"), std::string("1 2"),
+        std::string("1 2 3 follow"), std::string("1 2 0 ranks=x"), too_many,
+        "1 2 0 " + std::string(limits::output_demand_bytes, 'x')}) {
+    INFO(text);
     CHECK_THROWS_AS(parse_output_request(text), elastic::error);
   }
   for (const char* text :
-       {"", "{\"output\": 1}", "{\"output\": 1, \"pieces\": [[0, false, 0, \"=\"]]}",
-        "{\"output\": 1, \"pieces\": [[0, false, 0, \"\"]]}",
-        "{\"output\": 1, \"pieces\": [[-1, false, 0, \"Cg==\"]]}",
-        "{\"output\": 1, \"pieces\": [[1000000, false, 0, \"Cg==\"]]}"}) {
+       {"", "output", "output ", "output 1", "output 1 0", "output 1 0 2", "output 1 3 0",
+        "output -1 0 0", "output 1 0 0 0", "output 1 0 0 0 0", "output 1 0 0  0 0 Cg==",
+        "output 1 0 0 0 0 0 =", "output 1 0 0 0 0 0 eA==",
+        "output 1 0 0 0 0 -1 Cg==", "output 1 0 0 0 2 0 Cg==",
+        "output 1 0 0 0 0 9223372036854775807 Cg==", "output 1 0 0 -1 0 0 Cg==",
+        "output 1 0 0 1000000 0 0 Cg==", "{\"output\": 1, \"pieces\": []}"}) {
+    INFO(text);
     CHECK_THROWS_AS(parse_output_report(text), elastic::error);
   }
+  const std::string longer(limits::node_report_bytes, ' ');
+  CHECK_THROWS_AS(parse_output_report("output 1 0 0" + longer), elastic::error);
 }
 
 job_roster roster_of(std::vector<std::int64_t> keys) {
@@ -410,23 +506,39 @@ viewed_job job_of_two() {
   return job;
 }
 
+TEST_CASE("output: whatever is missing between pieces of a stream is counted", "[status]") {
+  output_gaps gaps;
+  CHECK(gaps.take({3, false, 0, "one\n"}) == 0);
+  CHECK(gaps.take({3, true, 10, "err\n"}) == 10);
+  CHECK(gaps.take({3, false, 4, "two\n"}) == 0);
+  CHECK(gaps.take({3, false, 12, "four\n"}) == 4);
+  CHECK(gaps.take({3, false, 20, ""}) == 3);
+  CHECK(gaps.take({3, false, 20, "five\n"}) == 0);
+  // The rank now runs on another node.
+  CHECK(gaps.take({3, false, 0, "anew\n"}) == 0);
+  CHECK(gaps.take({3, false, 2, "anew\n"}) == 2);
+}
+
 TEST_CASE("output: a desk waits for the other nodes, unless they are lost", "[status]") {
   viewed_job job = job_of_two();
   output_desk desk;
   CHECK(desk.demand(1).empty());
-  const std::int64_t id = desk.begin(output_reading(), job);
+  const std::int64_t id = desk.begin(output_reading(), job, 1);
   CHECK(parse_output_request(desk.demand(1)).readings.size() == 1);
   CHECK(desk.collect(id, job).awaited == std::vector<std::string>{"node2"});
-  desk.take(2, {id, {{8, false, 0, "a\n"}}, false, true});
+  desk.take(2, {id, {{8, false, 0, "a\n"}}, output_stage::behind, true});
   const auto delivery = desk.collect(id, job);
   CHECK(delivery.pieces.size() == 1);
-  CHECK(delivery.lacks_out);
+  CHECK(delivery.notices == std::vector<std::string>{std::string(lacking_stdout)});
   CHECK(delivery.awaited.size() == 1);
-  SECTION("it has sent all") { desk.take(2, {id, {}, true}); }
-  SECTION("it is lost") {
+  SECTION("it has sent all") { desk.take(2, {id, {}, output_stage::drained}); }
+  SECTION("it is lost, which the reader is told") {
     job_roster roster = roster_of({1, 2});
     roster.nodes[1].presence = node_presence::lost;
     job.take(roster, 1);
+    const auto notices = desk.collect(id, job).notices;
+    REQUIRE(notices.size() == 2);
+    CHECK(notices[1] == "the node node2 is lost: lines that it had not sent yet are missing");
   }
   SECTION("this node serves no longer") { desk.lose_nodes(); }
   CHECK(desk.collect(id, job).awaited.empty());
@@ -441,31 +553,50 @@ TEST_CASE("output: a reader who does not read makes nodes pause, and costs bound
           "[status]") {
   const viewed_job job = job_of_two();
   output_desk desk;
-  const std::int64_t id = desk.begin(output_reading(), job);
+  const std::int64_t id = desk.begin(output_reading(), job, 1);
   const auto is_paused = [&] {
     return parse_output_request(desk.demand(1)).readings.at(0).is_paused;
   };
-  const std::string piece = std::string(8191, 'x') + "\n";
+  const std::string piece = std::string(GENERATE(std::size_t{0}, std::size_t{8191}), 'x') + "\n";
   std::uint64_t sent = 0;
-  for (int count = 0; count < 2000; ++count, sent += piece.size()) {
-    desk.take(2, {id, {{8, count % 2 == 0, 0, piece}, {9, false, 0, "\n"}}});
-    if (sent < limits::output_queue_bytes / 4) CHECK_FALSE(is_paused());
+  for (; sent / piece.size() < 100'000 && sent < 4 * limits::output_queue_bytes;
+       sent += piece.size()) {
+    desk.take(2, {id, {{8, false, sent, piece}, {9, true, 0, ""}}});
+    if (sent == 0) CHECK_FALSE(is_paused());
   }
   CHECK(is_paused());
+  std::uint64_t memory = 0;
   std::uint64_t read = 0;
   std::uint64_t skipped = 0;
+  output_gaps gaps;
   for (;;) {
     const auto delivery = desk.collect(id, job);
     if (delivery.pieces.empty()) break;
     for (const output_piece& each : delivery.pieces) {
-      if (each.rank == 9) continue;
+      memory += sizeof each + each.text.size();
       read += each.text.size();
-      skipped += each.skipped;
+      skipped += gaps.take(each);
     }
   }
   CHECK_FALSE(is_paused());
-  CHECK(read <= limits::output_queue_bytes);
+  CHECK(memory <= limits::output_queue_bytes);
   CHECK(read + skipped == sent);
+}
+
+TEST_CASE("output: a desk waits for the end of the nodes that a reader follows", "[status]") {
+  const viewed_job job = job_of_two();
+  output_desk desk;
+  CHECK_FALSE(desk.awaits_end(job));
+  const std::int64_t once = desk.begin(output_reading(), job, 1);
+  CHECK_FALSE(desk.awaits_end(job));
+  const std::int64_t id = desk.begin(parse_output_query("follow"), job, 1);
+  CHECK(desk.awaits_end(job));
+  desk.take(2, {once, {}, output_stage::ended});
+  desk.take(2, {id, {}, output_stage::drained});
+  CHECK(desk.awaits_end(job));
+  desk.take(2, {id, {{8, false, 0, "last\n"}}, output_stage::ended});
+  CHECK_FALSE(desk.awaits_end(job));
+  CHECK(desk.collect(id, job).pieces.size() == 1);
 }
 
 TEST_CASE("output: there are only so many readers", "[status]") {
@@ -473,12 +604,12 @@ TEST_CASE("output: there are only so many readers", "[status]") {
   output_desk desk;
   std::vector<std::int64_t> ids;
   for (std::size_t count = 0; count < limits::output_readers; ++count) {
-    ids.push_back(desk.begin(output_reading(), job));
-    CHECK(ids.back() != 0);
+    ids.push_back(desk.begin(output_reading(), job, 7));
+    CHECK(ids.back() > 7);
   }
-  CHECK(desk.begin(output_reading(), job) == 0);
+  CHECK(desk.begin(output_reading(), job, 7) == 0);
   desk.end(ids[3]);
-  CHECK(desk.begin(output_reading(), job) != 0);
+  CHECK(desk.begin(output_reading(), job, 7) > ids.back());
 }
 
 TEST_CASE("output: a monitor asks while somebody reads, and never itself", "[status]") {
@@ -501,7 +632,7 @@ TEST_CASE("output: a monitor asks while somebody reads, and never itself", "[sta
   host->begin_serving(&demands, [&] { ++demands; });
   peer->on_output_demand([&] { ++wakes; });
   peer->on_report([&] { ++reports; });
-  peer->demanded(elastic::detail::report_demand::changes);
+  peer->demanded(report_demand::changes);
   while (!peer->next_report().empty()) {
   }
   const int before = reports;
@@ -533,6 +664,172 @@ TEST_CASE("output: a monitor asks while somebody reads, and never itself", "[sta
   CHECK_FALSE(peer->has_unsent_output());
   peer->demanded_output("");
   CHECK(wakes == 2);
+}
+
+TEST_CASE("output: a reader on a node that does not show the job is told so", "[status]") {
+  job_monitor_core monitor(nullptr);
+  const auto opened = monitor.begin_reading(output_reading());
+  REQUIRE(opened);
+  CHECK(monitor.collect_output(*opened).notices.empty());
+  monitor.demanded(report_demand::changes);
+  const auto notices = monitor.collect_output(*opened).notices;
+  REQUIRE(notices.size() == 1);
+  CHECK(notices[0] == "another node shows the whole job: these are the lines of this one");
+  // It leads from now on.
+  monitor.begin_serving(&monitor, {});
+  monitor.listed(roster_of({1}));
+  CHECK(monitor.collect_output(*opened).notices.empty());
+}
+
+/// A node whose worker of rank 3 writes to a file, and the connection to the node that shows the
+/// job and has one reader.
+struct sending_node {
+  sending_node() {
+    elastic::agent_part::context agent;
+    agent.strand = context.get_executor();
+    agent.time = time.share();
+    tails->open(
+        agent.strand, [](std::int64_t) { return std::nullopt; },
+        [this] {
+          return elastic::detail::output_sources{{file.source(3)}, false};
+        });
+    sender = std::make_shared<output_sender>(monitor, tails, agent);
+    sender->start();
+  }
+  ~sending_node() { time.run(sender->close()); }
+
+  void connect() {
+    monitor->demanded(report_demand::changes);
+    monitor->demanded_output(desk.demand(1));
+  }
+  void write(const std::string& text) {
+    file.write(text);
+    time.run_for(std::chrono::seconds(1));
+  }
+
+  /// What the node has ready to send.
+  std::vector<std::string> reports() const {
+    std::vector<std::string> texts;
+    for (std::string text; !(text = monitor->next_report()).empty();) texts.push_back(text);
+    return texts;
+  }
+
+  /// What the reader gets: the lines, and before them "-N-" for N bytes that are missing.
+  std::string read() {
+    for (const std::string& text : reports()) {
+      if (elastic::detail::is_output_report(text)) desk.take(2, parse_output_report(text));
+    }
+    std::string shown;
+    for (const output_piece& piece : desk.collect(id, job).pieces) {
+      if (const auto missing = gaps.take(piece)) shown += fmt::format("-{}-", missing);
+      shown += piece.text;
+    }
+    return shown;
+  }
+
+  temporary_directory folder;
+  written_file file{folder / "out"};
+  asio::io_context context;
+  elastic::test::manual_time time{context};
+  std::shared_ptr<elastic::detail::output_tails> tails =
+      std::make_shared<elastic::detail::output_tails>();
+  std::shared_ptr<job_monitor_core> monitor = std::make_shared<job_monitor_core>(nullptr);
+  std::shared_ptr<output_sender> sender;
+  viewed_job job = job_of_two();
+  output_desk desk;
+  output_gaps gaps;
+  std::int64_t id = desk.begin(parse_output_query("follow"), job, 1);
+};
+
+TEST_CASE("output: lines that are lost with a connection are counted, and no line comes twice",
+          "[status]") {
+  sending_node node;
+  node.file.write("one\n");
+  node.connect();
+  node.write("two\n");
+  CHECK(node.read() == "one\ntwo\n");
+  CHECK(node.desk.collect(node.id, node.job).awaited.empty());
+  node.write("waits\n");
+  SECTION("they were on their way") {
+    CHECK(node.reports().size() == 1);
+    node.monitor->demanded(report_demand::nothing);
+    node.connect();
+    SECTION("and others follow") {
+      node.write("three\n");
+      CHECK(node.read() == "-6-three\n");
+    }
+    SECTION("and none follows") {
+      node.time.run_for(std::chrono::seconds(1));
+      CHECK(node.read() == "-6-");
+    }
+  }
+  SECTION("they had not been sent yet, so they are not lost") {
+    node.monitor->demanded(report_demand::nothing);
+    node.connect();
+    CHECK(node.read() == "waits\n");
+    node.write("three\n");
+    CHECK(node.read() == "three\n");
+  }
+}
+
+TEST_CASE("output: the last lines are sent before the node leaves", "[status]") {
+  sending_node node;
+  node.connect();
+  node.write("one\n");
+  CHECK(node.read() == "one\n");
+  node.file.write("two\nthree");
+  std::string last;
+  node.context.restart();
+  asio::co_spawn(node.context, node.sender->end(), [](std::exception_ptr) {});
+  for (int part = 0; part < 4; ++part) {
+    node.time.run_for(limits::node_report_pause);
+    last += node.read();
+  }
+  CHECK(last == "two\nthree\n");
+  CHECK_FALSE(node.desk.awaits_end(node.job));
+}
+
+TEST_CASE("output: of two readers who cannot get all, each gets lines", "[status]") {
+  sending_node node;
+  const std::int64_t other = node.desk.begin(parse_output_query("follow"), node.job, 1);
+  node.connect();
+  std::size_t reports = 0;
+  std::size_t of_other = 0;
+  // More than is sent in a second.
+  std::string lines;
+  while (lines.size() < limits::read_backlog_bytes) lines += "a line that is long enough\n";
+  for (int second = 0; second < 10; ++second) {
+    node.file.write(lines);
+    for (int part = 0; part < 10; ++part) {
+      node.time.run_for(limits::node_report_pause);
+      for (int count = 0; count < limits::node_reports_at_once; ++count) {
+        const std::string text = node.monitor->next_report();
+        if (!elastic::detail::is_output_report(text)) continue;
+        ++reports;
+        if (parse_output_report(text).id == other) ++of_other;
+      }
+    }
+  }
+  CHECK(reports > 100);
+  CHECK(of_other > reports / 3);
+  CHECK(of_other < reports * 2 / 3);
+}
+
+TEST_CASE("output: lines for one viewer never come to a reader of the next", "[status]") {
+  sending_node node;
+  node.connect();
+  node.write("for the first\n");
+  // Another node leads; its first reader wants no line that is there.
+  node.desk = output_desk();
+  elastic::detail::output_reading fresh = parse_output_query("follow&lines=0");
+  node.id = node.desk.begin(fresh, node.job, 1000);
+  node.monitor->demanded(report_demand::nothing);
+  node.connect();
+  CHECK(node.read().empty());
+  node.time.run_for(std::chrono::seconds(1));
+  CHECK(node.read().empty());
+  node.write("for the second\n");
+  CHECK(node.read() == "for the second\n");
 }
 
 // ---- the status server --------------------------------------------------------------------------

@@ -94,8 +94,15 @@ class job_monitor_core final : public report_exchange {
   /// The lines that have arrived for a reader since the last call. @param id  that of its reading
   ELASTIC_DECL output_delivery collect_output(std::int64_t id);
 
+  /// Whether a reader here waits for the last lines of another node.
+  ELASTIC_DECL bool awaits_output_end() const;
+
   /// What the node that shows the job wants to read; nothing if that is this node.
   ELASTIC_DECL output_request wanted_output() const;
+
+  /// How often a connection to the node that shows the job has ended: what was on its way may be
+  /// lost.
+  ELASTIC_DECL int breaks() const;
 
   /// Sets the function that is called, from any thread, when `wanted_output` has changed. It must
   /// not throw or call the monitor. Empty: none.
@@ -131,6 +138,7 @@ class job_monitor_core final : public report_exchange {
   ELASTIC_DECL report_demand demand_at(std::int64_t now_us) const;
   ELASTIC_DECL void pass_demand();
   ELASTIC_DECL void pass_output_demand();
+  ELASTIC_DECL void forget_nodes();
   ELASTIC_DECL void announce_report();
   ELASTIC_DECL void announce_change();
 
@@ -157,6 +165,7 @@ class job_monitor_core final : public report_exchange {
   bool reports_to_itself_ = false;
   std::unique_ptr<output_request> wanted_output_;
   std::deque<std::string> unsent_output_;
+  int breaks_ = 0;
   std::function<void()> on_output_demand_;
   // The reports of the other nodes, if this one serves.
   bool is_shown_ = false;

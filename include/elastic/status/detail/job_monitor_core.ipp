@@ -142,7 +142,7 @@ ELASTIC_DECL void job_monitor_core::demanded(report_demand demand) {
     is_report_noted_ = false;
     reports_to_itself_ = false;
     *wanted_output_ = {};
-    unsent_output_.clear();
+    ++breaks_;
   }
   wanted_ = demand;
   has_progress_ = true;
@@ -167,6 +167,11 @@ ELASTIC_DECL output_request job_monitor_core::wanted_output() const {
   const std::lock_guard lock(mutex_);
   const bool is_own = wanted_output_->viewer == view_.job().epoch();
   return is_own ? output_request() : *wanted_output_;
+}
+
+ELASTIC_DECL int job_monitor_core::breaks() const {
+  const std::lock_guard lock(mutex_);
+  return breaks_;
 }
 
 ELASTIC_DECL void job_monitor_core::on_output_demand(std::function<void()> call) {
@@ -271,7 +276,8 @@ ELASTIC_DECL void job_monitor_core::pass_output_demand() {
 ELASTIC_DECL std::shared_ptr<const std::int64_t> job_monitor_core::begin_reading(
     const output_reading& reading) {
   const std::lock_guard lock(mutex_);
-  const std::int64_t id = desk_->begin(reading, std::as_const(view_).whole());
+  const job_view& view = view_;
+  const std::int64_t id = desk_->begin(reading, view.whole(), view.job().epoch());
   if (id == 0) return nullptr;
   pass_output_demand();
   return {new std::int64_t(id), [this](const std::int64_t* ended) {
@@ -284,9 +290,19 @@ ELASTIC_DECL std::shared_ptr<const std::int64_t> job_monitor_core::begin_reading
 
 ELASTIC_DECL output_delivery job_monitor_core::collect_output(std::int64_t id) {
   const std::lock_guard lock(mutex_);
-  output_delivery delivery = desk_->collect(id, std::as_const(view_).whole());
+  const viewed_job& whole = std::as_const(view_).whole();
+  output_delivery delivery = desk_->collect(id, whole);
+  if (!whole.is_known() && view_.is_shown_elsewhere()) {
+    delivery.notices.emplace_back(
+        "another node shows the whole job: these are the lines of this one");
+  }
   pass_output_demand();
   return delivery;
+}
+
+ELASTIC_DECL bool job_monitor_core::awaits_output_end() const {
+  const std::lock_guard lock(mutex_);
+  return desk_->awaits_end(view_.whole());
 }
 
 ELASTIC_DECL void job_monitor_core::begin_serving(const void* server,
@@ -295,9 +311,7 @@ ELASTIC_DECL void job_monitor_core::begin_serving(const void* server,
   server_ = server;
   on_demand_ = std::move(on_demand);
   // The keys of a server are those of its own nodes.
-  if (!std::as_const(view_).whole().is_known()) return;
-  change_view().whole().forget();
-  announce_change();
+  if (std::as_const(view_).whole().is_known()) forget_nodes();
 }
 
 ELASTIC_DECL void job_monitor_core::end_serving(const void* server) {
@@ -305,6 +319,10 @@ ELASTIC_DECL void job_monitor_core::end_serving(const void* server) {
   if (server_ != server) return;
   server_ = nullptr;
   on_demand_ = {};
+  forget_nodes();
+}
+
+ELASTIC_DECL void job_monitor_core::forget_nodes() {
   desk_->lose_nodes();
   change_view().whole().forget();
   announce_change();

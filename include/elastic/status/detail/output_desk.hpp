@@ -9,21 +9,25 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <set>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 namespace elastic::detail {
 
 class viewed_job;
 
+/// Why stdout is missing. It may be where no agent keeps it.
+inline constexpr std::string_view lacking_stdout =
+    "stdout of workers goes to the terminal of their node only: --tee 3 would keep it, too";
+
 /// The lines that have arrived for a reader since it last asked.
 struct output_delivery {
   std::vector<output_piece> pieces = {};
   /// The nodes, by name, that have not sent all of the lines with which the reading begins.
   std::vector<std::string> awaited = {};
-  bool lacks_out = false;
+  /// Sentences about what is missing, each as long as it holds.
+  std::vector<std::string> notices = {};
 };
 
 /// The readers of a job's output on the node that shows it, and the lines that other nodes have
@@ -33,9 +37,11 @@ struct output_delivery {
 /// Thread-safety: one thread at a time.
 class output_desk {
  public:
-  /// @param job  its nodes are asked, but for this one
+  /// @param job     its nodes are asked, but for this one
+  /// @param viewer  the epoch of this node's journal, which makes ids differ from those of others
   /// Result: the id of the reading; 0: there are `limits::output_readers` already.
-  ELASTIC_DECL std::int64_t begin(const output_reading& reading, const viewed_job& job);
+  ELASTIC_DECL std::int64_t begin(const output_reading& reading, const viewed_job& job,
+                                  std::int64_t viewer);
   ELASTIC_DECL void end(std::int64_t id);
 
   /// No other node is reached any more: nothing more of them comes.
@@ -44,23 +50,24 @@ class output_desk {
   /// Takes what a node has sent. @param node  its key in the roster
   ELASTIC_DECL void take(std::int64_t node, output_report report);
 
-  /// @param job  a node that it has lost is not waited for
+  /// @param job  a node that it has lost is not waited for, but named
   ELASTIC_DECL output_delivery collect(std::int64_t id, const viewed_job& job);
+
+  /// Whether a reader who follows waits for the last lines of a node.
+  ELASTIC_DECL bool awaits_end(const viewed_job& job) const;
 
   /// What the nodes are to send; empty: nobody reads.
   /// @param viewer  the epoch of this node's journal
   ELASTIC_DECL std::string demand(std::int64_t viewer) const;
 
  private:
-  using stream = std::pair<std::int64_t, bool>;
-
   struct reader {
     output_reading reading;
-    std::set<std::int64_t> awaited;
+    /// The nodes that send for it, by key.
+    std::map<std::int64_t, output_stage> nodes = {};
     std::deque<output_piece> pieces = {};
+    /// The memory of the pieces.
     std::size_t bytes = 0;
-    /// By stream: what was dropped of it since its last piece was collected.
-    std::map<stream, std::uint64_t> dropped = {};
     bool is_paused = false;
     bool lacks_out = false;
   };

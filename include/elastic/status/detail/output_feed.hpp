@@ -10,9 +10,11 @@
 #include <elastic/telemetry/detail/output_tails.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
-#include <string>
+#include <utility>
 #include <vector>
 
 namespace elastic::detail {
@@ -27,10 +29,17 @@ class output_feed {
 
   const output_reading& reading() const { return reading_; }
 
+  /// Nothing is written any more: what has no line end is a line, too.
+  void stop_following() { reading_.follows = false; }
+
   /// The next lines: up to `most` bytes with what a message has for each piece, and one line more.
   /// @param sources  the present streams; one that is no longer among them is read to its end
   ELASTIC_DECL std::vector<output_piece> next(const std::vector<output_source>& sources,
                                               std::size_t most);
+
+  /// The next pieces begin with how far the streams are that were read: what a connection has lost
+  /// shows up even if nothing follows it.
+  ELASTIC_DECL void restate();
 
   /// Everything that was there at the last look was given.
   bool is_drained() const { return is_drained_; }
@@ -51,6 +60,9 @@ class output_feed {
 
   output_reading reading_;
   std::vector<stream> streams_;
+  /// The bytes of each stream that was read, with those left out; and what is to be restated of it.
+  std::map<output_stream, std::uint64_t> ends_;
+  std::vector<output_stream> unstated_;
   std::size_t turn_ = 0;
   bool has_begun_ = false;
   bool is_drained_ = false;

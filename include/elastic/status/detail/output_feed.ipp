@@ -43,6 +43,10 @@ ELASTIC_DECL std::vector<output_piece> output_feed::next(const std::vector<outpu
   update(sources);
   std::vector<output_piece> pieces;
   std::size_t size = 0;
+  for (; !unstated_.empty() && size < most; unstated_.pop_back(), size += piece_overhead) {
+    const auto [rank, is_err] = unstated_.back();
+    pieces.push_back({rank, is_err, ends_[unstated_.back()], {}});
+  }
   std::size_t idle = 0;
   while (idle < streams_.size() && size < most) {
     stream& each = streams_[turn_++ % streams_.size()];
@@ -57,6 +61,11 @@ ELASTIC_DECL std::vector<output_piece> output_feed::next(const std::vector<outpu
   return pieces;
 }
 
+ELASTIC_DECL void output_feed::restate() {
+  unstated_.clear();
+  for (const auto& [which, end] : ends_) unstated_.push_back(which);
+}
+
 /// Whether the worker's former stream, which has ended, is not read to its end yet.
 ELASTIC_DECL bool output_feed::waits(const stream& latter) const {
   return std::any_of(streams_.begin(), streams_.end(), [&](const stream& former) {
@@ -67,16 +76,13 @@ ELASTIC_DECL bool output_feed::waits(const stream& latter) const {
 
 ELASTIC_DECL void output_feed::give(stream& from, std::size_t most,
                                     std::vector<output_piece>& pieces) {
-  from.reader.read(from.source);
-  // Nothing follows: what has no line end is a line, too.
-  const bool is_last = !from.is_listed || !reading_.follows;
-  if (is_last && from.reader.has_read_all()) from.reader.finish();
+  const bool has_ended = !from.is_listed || !reading_.follows;
+  from.reader.read(from.source, has_ended);
   if (!from.reader.has_lines()) return;
-  output_piece& piece = pieces.emplace_back();
-  piece.rank = from.source.rank;
-  piece.is_err = from.source.is_err;
-  piece.skipped = from.reader.take_skipped();
-  piece.text = from.reader.take(most);
+  std::uint64_t& end = ends_[{from.source.rank, from.source.is_err}];
+  end += from.reader.take_skipped();
+  pieces.push_back({from.source.rank, from.source.is_err, end, from.reader.take(most)});
+  end += pieces.back().text.size();
 }
 
 ELASTIC_DECL task<std::optional<std::vector<output_piece>>> read_output(

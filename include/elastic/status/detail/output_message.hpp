@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace elastic::detail {
@@ -53,16 +55,31 @@ ELASTIC_DECL std::string to_query(const output_reading& reading);
 struct output_piece {
   std::int64_t rank = 0;
   bool is_err = false;
-  /// The bytes of the stream before the text that were left out, because too much was written.
-  std::uint64_t skipped = 0;
-  /// Whole lines, each with '\n'.
+  /// The bytes of the stream before the text since the reading began, with those left out.
+  std::uint64_t begin = 0;
+  /// Whole lines, each with '\n'; empty: the piece says only how far the stream is.
   std::string text = {};
+};
+
+/// A stream of a worker: its rank, and whether it is stderr.
+using output_stream = std::pair<std::int64_t, bool>;
+
+/// Counts what is missing between the pieces that reach a reader, wherever it was left out: behind
+/// in a file, in a full queue, or on a connection that broke.
+class output_gaps {
+ public:
+  /// The bytes of the stream that are missing before a piece.
+  ELASTIC_DECL std::uint64_t take(const output_piece& piece);
+
+ private:
+  /// How far the streams are.
+  std::map<output_stream, std::uint64_t> ends_;
 };
 
 /// The output that the node which shows a job wants of the others: what somebody reads there.
 struct output_request {
   struct entry {
-    /// Distinguishes it from all others of this viewer.
+    /// Distinguishes it from all others, also from those of other viewers.
     std::int64_t id = 0;
     /// The reader is slow: nothing more is sent until it has caught up.
     bool is_paused = false;
@@ -79,12 +96,15 @@ ELASTIC_DECL std::string to_text(const output_request& request);
 /// Errors: `errc::protocol_violation`, `errc::invalid_argument`.
 ELASTIC_DECL output_request parse_output_request(std::string_view text);
 
+/// How far a node is with a reading: lines that are there were not sent yet, all of them were sent,
+/// or nothing follows them, since its workers have ended.
+enum class output_stage { behind, drained, ended };
+
 /// The lines that a node sends for one reading. It travels as a report of the node.
 struct output_report {
   std::int64_t id = 0;
   std::vector<output_piece> pieces = {};
-  /// All of the lines with which the reading begins were sent.
-  bool is_drained = false;
+  output_stage stage = output_stage::behind;
   bool lacks_out = false;
 };
 

@@ -5,10 +5,12 @@
 #include <elastic/agent/agent_part.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/detail/asio_core.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/status/detail/output_message.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +22,6 @@ namespace elastic::detail {
 class job_monitor_core;
 class output_feed;
 class output_tails;
-struct output_request;
 
 /// Sends the output of this node's workers to the node that shows the job, as far as somebody reads
 /// it there. While nobody does, it runs nothing.
@@ -35,22 +36,28 @@ class output_sender final : public agent_part, public std::enable_shared_from_th
   /// Follows the demand from now on.
   ELASTIC_DECL void start();
 
-  /// Sends the last lines, if somebody reads them.
+  /// Sends the last lines, if somebody reads them; on the node that shows the job, waits for those
+  /// of the others. Takes `farewell` at most.
   ELASTIC_DECL task<void> end() override;
   ELASTIC_DECL task<void> close() override;
 
  private:
-  /// The lines of one reading, and whether those with which it begins were sent.
+  /// How long a node that ends sends what a reader lacks, and how long the node that shows the job
+  /// waits for it.
+  static constexpr auto farewell = limits::output_patience / 4;
+
+  /// The lines of one reading, and what the viewer was told of them.
   struct sending {
     std::shared_ptr<output_feed> feed;
-    bool is_drained = false;
+    bool follows = false;
+    output_stage told = output_stage::behind;
   };
 
   ELASTIC_DECL void wake();
   ELASTIC_DECL static task<void> run(std::shared_ptr<output_sender> self);
   ELASTIC_DECL task<bool> send_all(std::shared_ptr<const output_request> wanted);
   ELASTIC_DECL task<bool> send_some(std::int64_t id);
-  ELASTIC_DECL void update(const output_request& wanted);
+  ELASTIC_DECL void update(const output_request& wanted, int breaks);
 
   std::shared_ptr<job_monitor_core> monitor_;
   std::shared_ptr<output_tails> tails_;
@@ -60,7 +67,8 @@ class output_sender final : public agent_part, public std::enable_shared_from_th
   bool is_running_ = false;
   /// The workers have ended.
   bool is_ending_ = false;
-  std::int64_t viewer_ = 0;
+  /// See `job_monitor_core::breaks`.
+  int breaks_ = 0;
   /// The reading that comes first at the next look.
   std::size_t turn_ = 0;
   std::map<std::int64_t, sending> sendings_;

@@ -10,7 +10,6 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/status/detail/job_monitor_core.hpp>
 #include <elastic/status/detail/output_feed.hpp>
-#include <elastic/status/detail/output_message.hpp>
 
 #include <optional>
 #include <utility>
@@ -38,8 +37,12 @@ ELASTIC_DECL void output_sender::start() {
 
 ELASTIC_DECL task<void> output_sender::end() {
   is_ending_ = true;
-  const time_point deadline = time_->now() + limits::status_farewell;
+  const time_point deadline = time_->now() + farewell;
   co_await with_deadline(*time_, deadline, tasks_.wait());
+  while (monitor_->awaits_output_end() && time_->now() < deadline) {
+    const time_point next = time_->now() + limits::output_look;
+    co_await time_->sleep_until(next);
+  }
 }
 
 ELASTIC_DECL task<void> output_sender::close() {
@@ -55,8 +58,10 @@ ELASTIC_DECL void output_sender::wake() {
 
 ELASTIC_DECL task<void> output_sender::run(std::shared_ptr<output_sender> self) {
   for (;;) {
+    // In this order: a connection that breaks in between is noticed at the next look.
+    const int breaks = self->monitor_->breaks();
     const auto wanted = new_shared<const output_request>(self->monitor_->wanted_output());
-    self->update(*wanted);
+    self->update(*wanted, breaks);
     if (wanted->readings.empty()) break;
     const bool has_sent = co_await self->send_all(wanted);
     if (self->is_ending_ && !has_sent && !self->monitor_->has_unsent_output()) break;
@@ -69,6 +74,8 @@ ELASTIC_DECL task<void> output_sender::run(std::shared_ptr<output_sender> self) 
 /// Result: whether there was anything to send.
 ELASTIC_DECL task<bool> output_sender::send_all(std::shared_ptr<const output_request> wanted) {
   bool has_sent = false;
+  // Each reading comes first at a time when lines can be sent, so that none waits for another.
+  if (monitor_->has_unsent_output()) co_return has_sent;
   ++turn_;
   for (std::size_t index = 0; index < wanted->readings.size(); ++index) {
     const auto& entry = wanted->readings[(turn_ + index) % wanted->readings.size()];
@@ -79,18 +86,22 @@ ELASTIC_DECL task<bool> output_sender::send_all(std::shared_ptr<const output_req
   co_return has_sent;
 }
 
-/// A connection that breaks takes the demand with it for a while. Readings of the same viewer go on
-/// where they were.
-ELASTIC_DECL void output_sender::update(const output_request& wanted) {
-  if (wanted.viewer == 0) return;
-  if (std::exchange(viewer_, wanted.viewer) != wanted.viewer) sendings_.clear();
+/// A connection that breaks takes the demand with it for a while. Afterwards readings go on where
+/// they were, and the viewer is told where that is, since lines were lost with the connection.
+ELASTIC_DECL void output_sender::update(const output_request& wanted, int breaks) {
+  if (wanted.readings.empty()) return;
+  const bool is_connected_again = std::exchange(breaks_, breaks) != breaks;
   std::map<std::int64_t, sending> present;
   for (const output_request::entry& entry : wanted.readings) {
     auto known = sendings_.extract(entry.id);
     if (known) {
-      present.insert(std::move(known));
+      sending& mine = present.insert(std::move(known)).position->second;
+      if (!is_connected_again || !mine.feed) continue;
+      mine.feed->restate();
+      mine.told = output_stage::behind;
     } else {
-      present[entry.id].feed = new_shared<output_feed>(entry.reading);
+      auto feed = new_shared<output_feed>(entry.reading);
+      present.emplace(entry.id, sending{std::move(feed), entry.reading.follows});
     }
   }
   sendings_ = std::move(present);
@@ -101,7 +112,9 @@ ELASTIC_DECL task<bool> output_sender::send_some(std::int64_t id) {
   bool has_sent = false;
   sending& mine = sendings_.at(id);
   if (!mine.feed) co_return has_sent;
-  const bool has_ended = mine.is_drained && !mine.feed->reading().follows;
+  const bool has_ended =
+      mine.told >= (mine.follows ? output_stage::ended : output_stage::drained);
+  if (is_ending_) mine.feed->stop_following();
   for (int part = 0; part < limits::node_reports_at_once && !has_ended; ++part) {
     task<std::optional<std::vector<output_piece>>> reading =
         read_output(mine.feed, tails_, time_, output_report_lines_bytes);
@@ -109,8 +122,10 @@ ELASTIC_DECL task<bool> output_sender::send_some(std::int64_t id) {
     output_report report{id, {}};
     if (pieces) report.pieces = std::move(*pieces);
     report.lacks_out = mine.feed->lacks_out();
-    report.is_drained = !pieces || mine.feed->is_drained();
-    const bool is_news = report.is_drained && !std::exchange(mine.is_drained, report.is_drained);
+    const bool is_drained = !pieces || mine.feed->is_drained();
+    const output_stage most = is_ending_ ? output_stage::ended : output_stage::drained;
+    if (is_drained) report.stage = most;
+    const bool is_news = is_drained && std::exchange(mine.told, report.stage) != report.stage;
     const bool sends = is_news || !report.pieces.empty();
     if (sends) monitor_->send_output(to_text(report));
     has_sent = has_sent || sends;
@@ -119,7 +134,7 @@ ELASTIC_DECL task<bool> output_sender::send_some(std::int64_t id) {
       // A thread may still use it.
       mine.feed.reset();
     }
-    if (report.is_drained) break;
+    if (is_drained) break;
   }
   co_return has_sent;
 }

@@ -101,8 +101,9 @@ ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why);
 ELASTIC_DECL std::string response_text(const status_answer& answer, bool has_body,
                                        bool keeps_connection);
 
-/// Lines as an event for readers of output.
-ELASTIC_DECL std::string output_event(const output_piece& piece);
+/// Lines as an event for readers of output; none if there is nothing to tell.
+/// @param skipped  the bytes of the stream that were left out before
+ELASTIC_DECL std::string output_event(const output_piece& piece, std::uint64_t skipped);
 
 /// A sentence for readers of output, as an event.
 ELASTIC_DECL std::string output_notice(std::string_view sentence);

@@ -376,10 +376,11 @@ inline bool is_utf8(std::string_view text) {
   return true;
 }
 
-ELASTIC_DECL std::string output_event(const output_piece& piece) {
+ELASTIC_DECL std::string output_event(const output_piece& piece, std::uint64_t skipped) {
+  if (piece.text.empty() && skipped == 0) return {};
   json_object object;
   object.add("rank", piece.rank).add("stream", piece.is_err ? "stderr" : "stdout");
-  if (piece.skipped > 0) object.add("skipped", piece.skipped);
+  if (skipped > 0) object.add("skipped", skipped);
   // Lines need not be UTF-8, and whoever keeps them wants them as they are.
   is_utf8(piece.text) ? object.add("text", piece.text)
                       : object.add("base64", to_base64(piece.text));

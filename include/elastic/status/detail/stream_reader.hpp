@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/process/detail/lines.hpp>
 #include <elastic/telemetry/detail/output_tails.hpp>
 
@@ -37,8 +38,8 @@ class line_picker {
 };
 
 /// Reads the whole lines of one stream: from a file that grows, and may be rotated, truncated or
-/// removed, or from what the agent keeps. It holds no file open, and reads at most
-/// `limits::read_backlog_bytes` behind the end: what is older is skipped and counted.
+/// removed, or from what the agent keeps. It holds no file open, and of each file it reads at most
+/// the last `limits::read_backlog_bytes`: what is older is skipped and counted.
 ///
 /// Thread-safety: one thread at a time. It blocks as the file does.
 class stream_reader {
@@ -47,13 +48,8 @@ class stream_reader {
   explicit stream_reader(std::optional<int> last_lines) : last_lines_(last_lines) {}
 
   /// Reads on, if no line is ready.
-  ELASTIC_DECL void read(const output_source& source);
-
-  /// The stream has ended: what there is of its last line is a line.
-  void finish() { picker_.finish(ready_); }
-
-  /// Nothing more was there at the last look.
-  bool has_read_all() const { return is_at_end_; }
+  /// @param has_ended  nothing is written any more: what there is of the last line is a line
+  ELASTIC_DECL void read(const output_source& source, bool has_ended);
 
   /// Lines that are ready, up to `most` bytes, but at least one.
   ELASTIC_DECL std::string take(std::size_t most);
@@ -63,32 +59,42 @@ class stream_reader {
 
   bool has_lines() const { return taken_ < ready_.size(); }
 
-  /// The same, and no line is ready.
+  /// Nothing more was there at the last look, and no line is ready.
   bool is_at_end() const { return is_at_end_ && !has_lines(); }
 
  private:
-  struct file_place {
+  struct file_id {
     dev_t device = 0;
     ino_t number = 0;
-    std::uint64_t size = 0;
-    bool is_missing = false;
+    /// The nanosecond in which it was made: a later file may get its number. 0: the system does not
+    /// say.
+    std::int64_t birth = 0;
 
-    bool is_same_file(const file_place& other) const {
-      return device == other.device && number == other.number;
-    }
+    friend bool operator==(const file_id&, const file_id&) = default;
   };
 
-  ELASTIC_DECL static file_place look_at(const std::string& path);
+  /// A regular file as it is now.
+  struct open_file {
+    /// None: there is no such file, or it cannot be read.
+    unique_fd fd = {};
+    bool is_missing = false;
+    file_id id = {};
+    std::uint64_t size = 0;
+    /// Its name is not that of a file that was rotated.
+    bool is_newest = false;
+  };
+
+  ELASTIC_DECL static open_file open(const std::string& path);
+  ELASTIC_DECL open_file open_next(const std::string& path) const;
   ELASTIC_DECL void read_kept(const output_source& source);
   ELASTIC_DECL void read_file(const std::string& path);
-  ELASTIC_DECL void read_on(const std::string& path, std::uint64_t end);
-  ELASTIC_DECL std::uint64_t skip_to(std::uint64_t begin);
+  ELASTIC_DECL void read_on(const open_file& file);
   ELASTIC_DECL void feed(std::string_view bytes);
   ELASTIC_DECL void keep_last(int lines);
 
   line_picker picker_;
   /// The file that was read last, and the bytes of it or of the kept stream that were read.
-  file_place file_;
+  std::optional<file_id> file_;
   std::int64_t pid_ = 0;
   std::uint64_t position_ = 0;
   /// Until the first look.

@@ -5,7 +5,6 @@
 #include <elastic/status/detail/stream_reader.hpp>
 
 #include <elastic/base/detail/json_text.hpp>
-#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/limits.hpp>
 
 #include <fcntl.h>
@@ -48,19 +47,20 @@ ELASTIC_DECL bool line_picker::put(const line_piece& piece, std::string& out) {
   return true;
 }
 
-ELASTIC_DECL void stream_reader::read(const output_source& source) {
+ELASTIC_DECL void stream_reader::read(const output_source& source, bool has_ended) {
   if (has_lines()) return;
   ready_.clear();
   taken_ = 0;
   is_at_end_ = true;
   const std::optional<int> last_lines = last_lines_;
   source.path.empty() ? read_kept(source) : read_file(source.path);
+  if (has_ended && is_at_end_) picker_.finish(ready_);
   if (last_lines && !last_lines_) keep_last(*last_lines);
 }
 
 ELASTIC_DECL void stream_reader::read_kept(const output_source& source) {
   if (std::exchange(pid_, source.pid) != source.pid) {
-    if (position_ > 0) finish();
+    if (position_ > 0) picker_.finish(ready_);
     position_ = 0;
   }
   const std::uint64_t begin = source.end - source.kept.size();
@@ -75,80 +75,98 @@ ELASTIC_DECL void stream_reader::read_kept(const output_source& source) {
   position_ = source.end;
 }
 
-ELASTIC_DECL auto stream_reader::look_at(const std::string& path) -> file_place {
-  struct stat found{};
-  if (::stat(path.c_str(), &found) != 0) return {0, 0, 0, errno == ENOENT};
+/// The time at which a file was made, in nanoseconds since 1970; 0: the system does not say.
+inline std::int64_t birth_of(int file) {
+#if defined(STATX_BTIME)
+  struct statx found{};
+  if (::statx(file, "", AT_EMPTY_PATH, STATX_BTIME, &found) != 0) return 0;
+  return found.stx_btime.tv_sec * 1'000'000'000 + found.stx_btime.tv_nsec;
+#else
+  static_cast<void>(file);
+  return 0;
+#endif
+}
+
+ELASTIC_DECL auto stream_reader::open(const std::string& path) -> open_file {
   // A process may have put anything there, even a FIFO without a writer.
-  if (!S_ISREG(found.st_mode)) return {};
-  return {found.st_dev, found.st_ino, static_cast<std::uint64_t>(found.st_size)};
+  open_file file{unique_fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))};
+  file.is_missing = !file.fd && errno == ENOENT;
+  struct stat found{};
+  if (!file.fd || ::fstat(file.fd.get(), &found) != 0 || !S_ISREG(found.st_mode)) {
+    file.fd.reset();
+    return file;
+  }
+  file.id = {found.st_dev, found.st_ino, birth_of(file.fd.get())};
+  file.size = static_cast<std::uint64_t>(found.st_size);
+  return file;
+}
+
+/// The file to read from: the one that was read last, under the name that rotations have given it,
+/// as long as more is in it; then the one that came after it.
+ELASTIC_DECL auto stream_reader::open_next(const std::string& path) const -> open_file {
+  open_file newest = open(path);
+  newest.is_newest = true;
+  if (!file_ || newest.id == *file_) return newest;
+  open_file newer;
+  // While files are renamed, one number is missing.
+  for (int number = 1, missing = 0; number < limits::log_files && missing < 2; ++number) {
+    open_file older = open(fmt::format("{}.{}", path, number));
+    if (!older.fd) ++missing;
+    if (!older.fd) continue;
+    if (older.id == *file_ && position_ < older.size) return older;
+    if (older.id == *file_) return newer.fd ? std::move(newer) : std::move(newest);
+    newer = std::move(older);
+  }
+  return newest;
 }
 
 ELASTIC_DECL void stream_reader::read_file(const std::string& path) {
-  const file_place now = look_at(path);
-  if (file_.number != 0 && !now.is_same_file(file_)) {
-    // A rotation has renamed the file that was read.
-    const std::string former = path + ".1";
-    const file_place rest = look_at(former);
-    if (rest.is_same_file(file_) && position_ < rest.size) {
-      const std::uint64_t before = position_;
-      read_on(former, rest.size);
-      is_at_end_ = position_ == before;
-      if (!is_at_end_) return;
-    }
-  }
-  if (now.number == 0) {
-    // A later file of this name is another one, although the system may give it the same number.
-    if (now.is_missing && file_.number != 0) finish();
-    if (now.is_missing) file_ = {};
+  const open_file file = open_next(path);
+  if (!file.fd) {
+    // A later file of this name is another one.
+    if (file.is_missing && std::exchange(file_, std::nullopt)) picker_.finish(ready_);
     return;
   }
-  if (!now.is_same_file(file_) || now.size < position_) {
-    if (now.is_same_file(file_)) {
-      picker_ = {};
-    } else {
-      finish();
-    }
+  const bool is_other = std::exchange(file_, file.id) != file.id;
+  if (is_other) picker_.finish(ready_);
+  if (is_other || file.size < position_) {
+    picker_ = {};
     position_ = 0;
     is_mid_line_ = false;
   }
-  file_ = now;
-  if (now.size > position_) read_on(path, now.size);
+  read_on(file);
   last_lines_.reset();
 }
 
-/// Begins a window of the stream there. Result: the number of the bytes that are left out.
-ELASTIC_DECL std::uint64_t stream_reader::skip_to(std::uint64_t begin) {
-  if (begin <= position_) return 0;
-  picker_ = {};
-  is_mid_line_ = true;
-  return begin - std::exchange(position_, begin);
-}
-
-ELASTIC_DECL void stream_reader::read_on(const std::string& path, std::uint64_t end) {
-  const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!file) return;
-  const std::uint64_t window = std::min<std::uint64_t>(end, limits::read_backlog_bytes);
-  const std::uint64_t left_out = skip_to(end - window);
-  if (!last_lines_) skipped_ += left_out;
-  std::string piece(limits::read_piece_bytes, '\0');
-  while (position_ < end) {
+ELASTIC_DECL void stream_reader::read_on(const open_file& file) {
+  constexpr std::uint64_t most = limits::read_backlog_bytes;
+  if (const auto begin = file.size - std::min(file.size, most); position_ < begin) {
+    if (!last_lines_) skipped_ += begin - position_;
+    picker_ = {};
+    is_mid_line_ = true;
+    position_ = begin;
+  }
+  const std::uint64_t rest = file.size - position_;
+  std::string piece(std::min<std::uint64_t>(rest, limits::read_piece_bytes), '\0');
+  while (position_ < file.size) {
     const ssize_t size =
-        ::pread(file.get(), piece.data(), piece.size(), static_cast<off_t>(position_));
+        ::pread(file.fd.get(), piece.data(), piece.size(), static_cast<off_t>(position_));
     if (size <= 0) return;
     position_ += static_cast<std::uint64_t>(size);
     feed(std::string_view(piece).substr(0, static_cast<std::size_t>(size)));
     // The last lines are among all of them.
     if (!last_lines_ && has_lines()) break;
   }
-  is_at_end_ = position_ >= end;
+  is_at_end_ = file.is_newest && position_ >= file.size;
 }
 
 ELASTIC_DECL void stream_reader::feed(std::string_view bytes) {
   if (is_mid_line_) {
     const std::size_t end = bytes.find('\n');
-    if (end == bytes.npos) return;
-    is_mid_line_ = false;
-    bytes.remove_prefix(end + 1);
+    const std::size_t size = end == bytes.npos ? bytes.size() : end + 1;
+    if (!last_lines_) skipped_ += size;
+    bytes.remove_prefix(size);
+    is_mid_line_ = end == bytes.npos;
   }
   picker_.feed(bytes, ready_);
 }

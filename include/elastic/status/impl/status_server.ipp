@@ -42,6 +42,8 @@
 #include <functional>
 #include <list>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -541,21 +543,25 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     const time_point patience = time->now() + limits::output_patience;
     time_point heartbeat = time->now() + limits::status_heartbeat;
     std::vector<std::string> awaited;
-    bool has_told_lack = false;
+    std::set<std::string> told;
+    output_gaps gaps;
     for (;;) {
       // What is there when the job ends is read once more.
       const bool is_last = self->is_stopping_;
+      if (is_last) feed->stop_following();
       task<std::optional<std::vector<output_piece>>> reading_own =
           detail::read_output(feed, job.tails, time, limits::read_piece_bytes);
       const std::optional<std::vector<output_piece>> own = co_await std::move(reading_own);
       if (!own) throw error(errc::timed_out, "the log directory does not answer");
-      const output_delivery sent = job.monitor->collect_output(*opened);
+      output_delivery sent = job.monitor->collect_output(*opened);
       awaited = sent.awaited;
+      if (feed->lacks_out()) sent.notices.emplace_back(lacking_stdout);
       std::string text;
-      const bool lacks_out = feed->lacks_out() || sent.lacks_out;
-      if (lacks_out && !std::exchange(has_told_lack, true)) text = output_notice(lacking_stdout);
-      for (const output_piece& piece : *own) text += output_event(piece);
-      for (const output_piece& piece : sent.pieces) text += output_event(piece);
+      for (const std::string& notice : sent.notices) {
+        if (told.insert(notice).second) text += output_notice(notice);
+      }
+      for (const output_piece& piece : *own) text += output_event(piece, gaps.take(piece));
+      for (const output_piece& piece : sent.pieces) text += output_event(piece, gaps.take(piece));
       const time_point now = time->now();
       if (text.empty() && now >= heartbeat) text = ":\n\n";
       if (!text.empty()) {
@@ -565,7 +571,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       }
       const bool has_all = feed->is_drained() && (awaited.empty() || now >= patience);
       if (is_last || (has_all && !reading.follows)) break;
-      co_await time->sleep_until(now + limits::output_look);
+      // Lines with which it begins come as soon as the other nodes have heard of it.
+      co_await time->sleep_until(now + limits::output_look / (awaited.empty() ? 1 : 10));
     }
     std::string end;
     if (!awaited.empty()) {
@@ -575,9 +582,6 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     end += output_end;
     co_await send(self, client, std::move(end));
   }
-
-  static constexpr std::string_view lacking_stdout =
-      "stdout of workers goes to the terminal of their node only: --tee 3 would keep it, too";
 
   /// A client that does not read in time is disconnected.
   static task<void> send(self_pointer self, client_pointer client, std::string text) {
