@@ -16,6 +16,9 @@
 #include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/status/detail/command_request.hpp>
 #include <elastic/status/detail/node_report.hpp>
+#include <elastic/status/detail/output_desk.hpp>
+#include <elastic/status/detail/output_message.hpp>
+#include <elastic/status/detail/stream_reader.hpp>
 #include <elastic/status/detail/viewed_job.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
@@ -342,6 +345,66 @@ void node_reports(std::string_view input) {
   }
 }
 
+// The lines that nodes send for a reader, one report after the other.
+void output_reports(std::string_view input) {
+  viewed_job job;
+  job_roster roster;
+  roster.nodes = {{1, "a", "a_1_0", node_presence::active, 0}, {2, "b", "b_1_0"}};
+  job.take(roster, 1);
+  detail::output_desk desk;
+  const std::int64_t id = desk.begin({}, job, 0);
+  cutter parts(input);
+  while (!parts.is_empty()) {
+    const auto key = static_cast<std::int64_t>(parts.number(3));
+    const std::string_view text = parts.bytes(4 * parts.number(255));
+    try {
+      detail::output_report report = detail::parse_output_report(text);
+      const std::string written = to_text(report);
+      require(to_text(detail::parse_output_report(written)) == written,
+              "what is written can be read");
+      report.id = id;
+      desk.take(key, std::move(report));
+    } catch (const error&) {
+      continue;
+    }
+    if (key == 0) continue;
+    for (const detail::output_piece& piece : desk.collect(id, job).pieces) {
+      require(piece.text.empty() || piece.text.ends_with('\n'), "a line is whole");
+      require(piece.rank >= 0 && piece.rank < limits::job_ranks, "a rank is one");
+    }
+  }
+}
+
+// What the node that shows the job wants of the others.
+void output_requests(std::string_view input) {
+  const std::string text = to_text(detail::parse_output_request(input));
+  require(to_text(detail::parse_output_request(text)) == text, "what is written can be read");
+}
+
+// The query of a reader, which any client of the status server sends.
+void output_query(std::string_view input) {
+  const detail::output_reading reading = detail::parse_output_query(input);
+  require(detail::parse_output_query(to_query(reading)) == reading, "what is written can be read");
+}
+
+// What a worker writes does not depend on the pieces in which it is read.
+void output_lines(std::string_view input) {
+  cutter parts(input);
+  const std::size_t piece = 1 + parts.number(63);
+  const std::string_view bytes = parts.rest();
+  const auto lines_of = [&](std::size_t size) {
+    detail::line_picker picker;
+    std::string text;
+    for (std::size_t at = 0; at < bytes.size(); at += size) {
+      picker.feed(bytes.substr(at, size), text);
+      require(text.empty() || text.ends_with('\n'), "a line is whole");
+    }
+    picker.finish(text);
+    return text;
+  };
+  require(lines_of(piece) == lines_of(bytes.size() + 1), "lines do not depend on pieces");
+}
+
 void candidate_requests(std::string_view input) {
   const auto request = detail::parse_candidate_request(input);
   if (!request) return;
@@ -643,6 +706,10 @@ std::vector<target> protocol_targets() {
       {"rendezvous_requests", rendezvous_requests},
       {"rendezvous_answers", rendezvous_answers},
       {"node_reports", node_reports},
+      {"output_reports", output_reports},
+      {"output_requests", output_requests},
+      {"output_query", output_query},
+      {"output_lines", output_lines},
       {"candidate_requests", candidate_requests},
       {"candidate_answers", candidate_answers},
       {"rendezvous_nodes", rendezvous_nodes},
