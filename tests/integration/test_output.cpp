@@ -363,15 +363,18 @@ struct nodes_stage : stage {
             endpoints,     "--tee", "3",          "--log-dir", logs()};
   }
 
-  std::unique_ptr<running_program> start_node(bool shows) const {
-    words all = options();
-    if (shows) all.insert(all.end(), {"--status", address()});
-    return start(all);
+  /// The node that shows the job. It serves the endpoint when this returns: the first one to come
+  /// does.
+  std::unique_ptr<running_program> start_first(const words& all, const words& work) const {
+    auto first = std::make_unique<running_program>(
+        elasticrun({all, {"--status", address()}, work}), environment());
+    first->await_err("Status: ");
+    await_ranks(0);
+    return first;
   }
 
   /// Whether the node that shows the job at this socket knows so many ranks that run.
   static bool shows(const std::string& socket, std::size_t ranks) {
-    if (!std::filesystem::exists(socket)) return false;
     const std::string answer = http_peer(socket).get("/api/v1/job");
     const auto shown = nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n") + 4));
     if (shown["whole"].is_null()) return false;
@@ -380,21 +383,26 @@ struct nodes_stage : stage {
     return known == ranks;
   }
 
+  void await_ranks(std::size_t ranks) const {
+    const bool are_shown = comes_true([&] { return shows(socket(), ranks); });
+    INFO(http_peer(socket()).get("/api/v1/job"));
+    REQUIRE(are_shown);
+  }
+
   std::string sizes = "3";
   std::string endpoints = fmt::format("localhost:{}", elastic::test::reserved_port());
 };
 
 TEST_CASE("logs: one node shows the lines of all ranks of all nodes", "[integration][status]") {
   const nodes_stage stage;
-  const auto first = stage.start_node(true);
-  first->await_err("Status: ");
-  const auto second = stage.start_node(false);
-  const auto third = stage.start_node(false);
+  const auto first = stage.start_first(stage.options(), stage.workers());
+  const auto second = stage.start(stage.options());
+  const auto third = stage.start(stage.options());
   for (const auto* node : {&first, &second, &third}) {
     (*node)->await_out("out", 2);
     (*node)->await_err("err", 2);
   }
-  REQUIRE(comes_true([&] { return nodes_stage::shows(stage.socket(), 6); }));
+  stage.await_ranks(6);
   const program_result all = stage.ask({stage.address()});
   CHECK(all.code == 0);
   words expected;
@@ -427,11 +435,10 @@ TEST_CASE("logs: a node that is lost while it is read is named, and the others a
           "[integration][status]") {
   nodes_stage stage;
   stage.sizes = "2:3";
-  const auto first = stage.start_node(true);
-  first->await_err("Status: ");
-  const auto second = stage.start_node(false);
-  const auto third = stage.start_node(false);
-  REQUIRE(comes_true([&] { return nodes_stage::shows(stage.socket(), 6); }));
+  const auto first = stage.start_first(stage.options(), stage.workers());
+  const auto second = stage.start(stage.options());
+  const auto third = stage.start(stage.options());
+  stage.await_ranks(6);
   const auto reader = follow(stage, {stage.address(), "--stdout"});
   reader->await_out("out", 6);
   third->signal(SIGKILL);
@@ -466,8 +473,8 @@ TEST_CASE("logs: a reader at the next leader reads the whole job, the one at a l
     words options = stage.options();
     options.insert(options.end(), {"--status", "unix:" + made.socket});
     made.node = std::make_unique<running_program>(
-        elasticrun_stage::elasticrun({options, stage.workers()}),
-        stage.environment());
+        elasticrun_stage::elasticrun({options, stage.workers()}), stage.environment());
+    made.node->await_err("Status: ");
   }
   const auto leader_of = [&](std::size_t ranks) {
     return std::find_if(members.begin(), members.end(), [&](const member& each) {
@@ -509,12 +516,9 @@ TEST_CASE("logs: a reader who does not read stops neither the workers nor the ag
   words options = stage.options();
   // Not to the terminal, which the test would have to read.
   *std::find(options.begin(), options.end(), "--tee") = "--redirects";
-  running_program first(
-      elasticrun_stage::elasticrun({options, {"--status", stage.address()}, workers}),
-      stage.environment());
-  first.await_err("Status: ");
+  const auto first = stage.start_first(options, workers);
   running_program second(elasticrun_stage::elasticrun({options, workers}), stage.environment());
-  REQUIRE(comes_true([&] { return nodes_stage::shows(stage.socket(), 4); }));
+  stage.await_ranks(4);
   http_peer reader(stage.socket());
   CHECK(reader.get("/api/v1/output?follow&stream=stdout").starts_with("HTTP/1.1 200"));
   script.open("begin");
@@ -524,7 +528,7 @@ TEST_CASE("logs: a reader who does not read stops neither the workers nor the ag
     CHECK(stage.ask({stage.address(), "--ranks", rank, "--stdout", "--lines", "1"}).out ==
           fmt::format("[rank {0}]: {0} {1} of {1} in all\n", rank, lines));
   }
-  for (const running_program* node : {&first, &second}) {
+  for (const running_program* node : {first.get(), &second}) {
     const std::string status =
         elastic::test::file_text(fmt::format("/proc/{}/status", node->pid()));
     const long peak_kib = std::atol(status.c_str() + status.find("VmHWM:") + 6);
@@ -542,7 +546,7 @@ TEST_CASE("logs: a reader who does not read stops neither the workers nor the ag
   for (int rank = 0; rank < 4; ++rank) CHECK(read.last[rank] == lines);
   CHECK(read.skipped > 0);
   script.open("end");
-  CHECK(first.wait().code == 0);
+  CHECK(first->wait().code == 0);
   CHECK(second.wait().code == 0);
   CHECK(reader.rest().ends_with("event: end\ndata: {}\n\n"));
   CHECK(stage.left.processes_become(0));
