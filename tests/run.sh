@@ -190,9 +190,9 @@ if [[ $run_ci == 1 || $run_clang == 1 ]]; then
   python3 -c 'import ensurepip' 2>/dev/null || need_later python3-venv
 fi
 if [[ $run_clang == 1 && -z $(find_clang) ]]; then need_later clang-19; fi
-# The fuzzer's run-time library is a package of its own.
-if [[ $run_clang == 1 && $run_sanitizers == 1 ]] && ! ls "$($(find_clang) -print-resource-dir)"/lib/*/libclang_rt.fuzzer*.a \
-    >/dev/null 2>&1; then
+# The run-time libraries of the sanitizers and the fuzzer are a package of their own.
+has_runtime() { ls "$("$(find_clang)" -print-resource-dir)"/lib/*/libclang_rt.fuzzer*.a; }
+if [[ $run_clang == 1 && $run_sanitizers == 1 ]] && ! has_runtime >/dev/null 2>&1; then
   need_later libclang-rt-19-dev
 fi
 

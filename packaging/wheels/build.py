@@ -13,10 +13,11 @@
     --sources FOLDER    has, or gets, the sources of the libraries (default: build/wheels/sources)
     --jobs N            compilers at once
 
-They are built from the archive of the sources that pip takes. Of each musllinux target there is an archive, too, whose program needs no library. The compiler
-comes from PyPI, the libraries from Debian 12 by apt-get (no root needed); without apt-get, put the
-files that it asks for into --sources. All are pinned by their SHA-256. It takes make, perl, CMake
-and Ninja, and checks what it built: packaging/wheels/check.py.
+They are built from the archive of the sources that pip takes. Of each musllinux target there is an
+archive, too, whose program needs no library. The compiler comes from PyPI, the libraries from
+Debian 12 by apt-get (no root needed); without apt-get, put the files that it asks for into
+--sources. All are pinned by their SHA-256. It takes make, perl, CMake and Ninja, and checks what it
+built: packaging/wheels/check.py.
 """
 
 import argparse
