@@ -16,6 +16,7 @@ namespace elastic::detail {
 /// The view as a JSON object, which docs/observe.md describes. What workers said of themselves is
 /// cut, so that it is never longer than `limits::status_answer_bytes`.
 /// @param now_us  the time of day, in microseconds since 1970
+/// @param shown  what its reader may see that is not in the view
 ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us,
                                   const job_disclosure& shown = {});
 
