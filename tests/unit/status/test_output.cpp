@@ -35,6 +35,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -581,6 +582,30 @@ TEST_CASE("output: a reader who does not read makes nodes pause, and costs bound
   CHECK_FALSE(is_paused());
   CHECK(memory <= limits::output_queue_bytes);
   CHECK(read + skipped == sent);
+}
+
+TEST_CASE("output: nothing is dropped of what 64 nodes send until they have paused", "[status]") {
+  const viewed_job job = job_of_two();
+  output_desk desk;
+  const std::int64_t id = desk.begin(output_reading(), job, 1);
+  const std::string line =
+      std::string(elastic::detail::output_report_lines_bytes - 1, 'x') + "\n";
+  std::map<std::int64_t, std::uint64_t> ends;
+  const auto send = [&](std::int64_t node) {
+    std::uint64_t& end = ends[node];
+    desk.take(node, {id, {{node, false, end, line}}});
+    end += line.size();
+  };
+  for (std::int64_t count = 0; !parse_output_request(desk.demand(1)).readings.at(0).is_paused;) {
+    send(++count % 64);
+  }
+  for (std::int64_t count = 0; count < 64 * limits::node_reports_at_once; ++count) send(count % 64);
+  output_gaps gaps;
+  for (;;) {
+    const auto delivery = desk.collect(id, job);
+    if (delivery.pieces.empty()) break;
+    for (const output_piece& each : delivery.pieces) CHECK(gaps.take(each) == 0);
+  }
 }
 
 TEST_CASE("output: a desk waits for the end of the nodes that a reader follows", "[status]") {

@@ -56,7 +56,8 @@ ELASTIC_DECL void output_desk::take(std::int64_t node, output_report report) {
     target.bytes -= memory_of(target.pieces.front());
     target.pieces.pop_front();
   }
-  if (target.bytes > limits::output_queue_bytes / 2) target.is_paused = true;
+  // What 64 nodes send until they have heard of it, too, has room.
+  if (target.bytes > limits::output_queue_bytes / 4) target.is_paused = true;
 }
 
 ELASTIC_DECL output_delivery output_desk::collect(std::int64_t id, const viewed_job& job) {
@@ -83,7 +84,7 @@ ELASTIC_DECL output_delivery output_desk::collect(std::int64_t id, const viewed_
     source.pieces.pop_front();
   }
   source.bytes -= size;
-  if (source.bytes < limits::output_queue_bytes / 4) source.is_paused = false;
+  if (source.bytes < limits::output_queue_bytes / 8) source.is_paused = false;
   return made;
 }
 
