@@ -675,7 +675,7 @@ def check_output(browser, elasticrun, folder):
         browser.run("document.querySelector('#table summary').click()")
         rows = "return document.querySelectorAll('#rows tr').length"
         comes_true("each rank has a row in the table", lambda: browser.run(rows) == 8)
-        check(browser.complaints() == [], "the console complains about the output")
+        check_console(browser)
     finally:
         for agent in agents:
             agent.end(signal.SIGKILL)
