@@ -46,7 +46,7 @@ TEST_CASE("entrypoint: functions, lambdas, objects and coroutines are run by nam
   CHECK(run("half", list{3}) == 1.5);
   CHECK(run("count", list{5}) == 15);
   CHECK(run("later", list{"x"}) == "later: x");
-  CHECK(run("nothing", list{list{"a", "b"}}).is_null());
+  CHECK(run("nothing", nlohmann::json::array({list{"a", "b"}})).is_null());
   CHECK(run("no task", list{}).is_null());
   CHECK(run("pass", list{{{"a", 1}}}) == nlohmann::json{{"a", 1}});
 }
