@@ -7934,6 +7934,10 @@ class output_tails : public std::enable_shared_from_this<output_tails> {
   /// Stops answering requests. If requests may still arrive, call it on that executor.
   ELASTIC_DECL void close();
 
+  /// Called by the agent: the log directory of the run; empty: there is none.
+  ELASTIC_DECL void locate(std::string folder);
+  ELASTIC_DECL std::string folder();
+
   /// A reader for the last output of a rank; empty if there is no such worker here, or no agent.
   /// Cancellation: all types.
   ELASTIC_DECL task<std::optional<output_reader>> of(std::int64_t rank);
@@ -7951,6 +7955,7 @@ class output_tails : public std::enable_shared_from_this<output_tails> {
   asio::any_io_executor executor_;
   source source_;
   listing listing_;
+  std::string folder_;
 };
 
 }  // namespace elastic::detail
@@ -15150,6 +15155,7 @@ ELASTIC_DECL void add_status(program_options& options);
 namespace elastic {
 
 class job_journal;
+struct worker_spec;
 
 namespace detail {
 struct internals;
@@ -15178,6 +15184,12 @@ class ELASTIC_EXPORT job_monitor final : public journal_sink, public agent_part 
   /// Sets a function that is called, from any thread, after each record, and at most once a second
   /// when workers report progress. It must not throw or call the monitor. Empty: none.
   ELASTIC_DECL void on_change(std::function<void()> call);
+
+  /// Shows the script or the program of these workers, the user and the host of this process, and,
+  /// if `add_monitor` has made the monitor, the log directory. Arguments, which may hold secrets,
+  /// are shown by a status_server, and only to who may see the output of the workers.
+  /// Errors: none.
+  ELASTIC_DECL void describe(const worker_spec& workers);
 
   /// Shows the job on this node: from now on, other nodes send it their reports. Important
   /// reports become records of the journal, if there is one.
@@ -24713,6 +24725,16 @@ ELASTIC_DECL void output_tails::close() {
   listing_ = {};
 }
 
+ELASTIC_DECL void output_tails::locate(std::string folder) {
+  const std::lock_guard lock(mutex_);
+  folder_ = std::move(folder);
+}
+
+ELASTIC_DECL std::string output_tails::folder() {
+  const std::lock_guard lock(mutex_);
+  return folder_;
+}
+
 ELASTIC_DECL asio::any_io_executor output_tails::executor() {
   const std::lock_guard lock(mutex_);
   return executor_;
@@ -24962,6 +24984,7 @@ ELASTIC_DECL void worker_group::open_attempt(attempt next) {
   outcome_known_.reset();
   if (spec_.contract == worker_contract::torch) channels_.open(spec_.nproc_per_node);
   survivors_.begin(attempt_.round, attempt_.workers.size(), false);
+  if (tails_) tails_->locate(layout_.root());
 }
 
 ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
@@ -48278,6 +48301,44 @@ class job_curves {
 
 }  // namespace elastic::detail
 
+// ---- elastic/status/detail/job_launch.hpp ----
+
+namespace elastic {
+
+struct worker_spec;
+
+namespace detail {
+
+/// What an agent runs, for whom, and where. Texts are bounded, whatever the command line has.
+struct job_launch {
+  /// The Python script, "-m" and the name of a module, or the program of workers without Python;
+  /// empty: not known.
+  std::string script = {};
+  /// Its arguments, which may hold secrets, and the number of those for which there is no room.
+  std::vector<std::string> arguments = {};
+  std::size_t left_out = 0;
+  /// The name of the agent's user, or "uid 1000", and of its host.
+  std::string user = {};
+  std::string host = {};
+  /// The log directory of the run; empty: there is none, or no worker has been started yet.
+  std::string log_dir = {};
+};
+
+/// The part of a job's documents that is not in its view, for one reader.
+struct job_disclosure {
+  job_launch launch = {};
+  /// Whether the reader may see what can hold secrets: the output of workers, and their arguments.
+  bool has_secrets = false;
+};
+
+/// The launch of these workers by this process, without the log directory. Reads /etc/passwd, but
+/// asks no directory service, which might not answer. Errors: none.
+ELASTIC_DECL job_launch launch_of(const worker_spec& workers);
+
+}  // namespace detail
+
+}  // namespace elastic
+
 // ---- elastic/status/detail/job_state.hpp ----
 
 namespace elastic::detail {
@@ -48679,6 +48740,17 @@ ELASTIC_DECL job_state state_of(const std::vector<journal_record>& records);
 
 namespace elastic::detail {
 
+/// What a worker uses of its node.
+struct worker_usage {
+  /// The processors that its process and those that it has started used, on average between two
+  /// looks; below 0: not known.
+  double processors = -1;
+  /// The memory of its process without what it shares with others; 0: not known.
+  std::int64_t memory_bytes = 0;
+
+  friend bool operator==(const worker_usage&, const worker_usage&) = default;
+};
+
 /// A worker as the journal tells of it, and as it tells of itself.
 struct viewed_worker : job_worker {
   /// The last step that it reported, of how many (0: not known), and when; -1: none.
@@ -48691,6 +48763,8 @@ struct viewed_worker : job_worker {
   std::string text = {};
   /// The duration of its steps, smoothed; 0: not known.
   double step_seconds = 0;
+  /// As it was when somebody last looked.
+  worker_usage usage = {};
 };
 
 }  // namespace elastic::detail
@@ -48809,6 +48883,11 @@ class job_view {
 
   /// Takes what a worker of this node reports.
   void take(const worker_progress& progress, std::int64_t now_us);
+
+  /// Takes what the worker of a local rank uses.
+  void take(std::size_t place, const worker_usage& usage) {
+    if (place < workers_.size()) workers_[place].usage = usage;
+  }
 
   /// The state according to the journal.
   const job_state& job() const { return job_; }
@@ -48999,6 +49078,60 @@ ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles,
 
 }  // namespace elastic::detail
 
+// ---- elastic/status/detail/worker_meter.hpp ----
+
+namespace elastic::detail {
+
+/// What /proc shows of a worker.
+struct worker_reading {
+  /// The processor time so far of its process and of those that it has started; empty: there are
+  /// too many of them.
+  std::optional<duration> processor_time = {};
+  /// The memory of its process without what it shares with others.
+  std::int64_t memory_bytes = 0;
+};
+
+/// Empty: there is no such process. Takes about 50 µs, and 5 µs for each thread.
+ELASTIC_DECL std::optional<worker_reading> read_worker(pid_t pid);
+
+/// Measures the workers of this node when somebody looks at them. It takes at most a hundredth of
+/// the time: if there are many workers, a look measures some, and the next one goes on with others.
+///
+/// Thread-safety: one thread at a time.
+class worker_meter {
+ public:
+  /// The worker of a local rank.
+  using measured = std::pair<std::size_t, worker_usage>;
+
+  /// @param read  reads a process
+  explicit worker_meter(std::function<std::optional<worker_reading>(pid_t)> read = read_worker)
+      : read_(std::move(read)) {}
+
+  /// Measures workers that run; none if the last look was less than 2 s ago, or a hundred times as
+  /// long as it took.
+  ELASTIC_DECL std::vector<measured> look(const std::vector<viewed_worker>& workers,
+                                          const time_source& time);
+
+ private:
+  struct former_reading {
+    std::int64_t pid = 0;
+    std::optional<duration> processor_time = {};
+    time_point at = {};
+  };
+
+  ELASTIC_DECL std::optional<worker_usage> measure(std::size_t place, std::int64_t pid,
+                                                   time_point now);
+
+  std::function<std::optional<worker_reading>(pid_t)> read_;
+  /// By local rank.
+  std::vector<former_reading> former_;
+  /// The worker that comes first at the next look, and its time.
+  std::size_t next_ = 0;
+  std::optional<time_point> due_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/status/detail/job_monitor_core.hpp ----
 
 namespace elastic {
@@ -49028,6 +49161,14 @@ class job_monitor_core final : public report_exchange {
   /// The current state of the job. A view is immutable; a change replaces it by a new one.
   ELASTIC_DECL std::shared_ptr<const job_view> view() const;
 
+  /// What the job runs.
+  ELASTIC_DECL job_launch launch() const;
+  ELASTIC_DECL void describe(job_launch launch);
+
+  /// Sets the function that tells the log directory of the run, from any thread. It must not throw
+  /// or call the monitor.
+  ELASTIC_DECL void locate_logs(std::function<std::string()> ask);
+
   /// How the training goes, as `job_curves::json` writes it.
   ELASTIC_DECL std::string curves() const;
 
@@ -49054,7 +49195,8 @@ class job_monitor_core final : public report_exchange {
   ELASTIC_DECL void show(std::weak_ptr<job_journal> journal);
   ELASTIC_DECL void begin_following();
   ELASTIC_DECL void end_following();
-  ELASTIC_DECL void look();
+  /// Result: the view, with what the workers use.
+  ELASTIC_DECL std::shared_ptr<const job_view> look();
 
   // ---- who reads the output of workers ----------------------------------------------------------
 
@@ -49065,8 +49207,15 @@ class job_monitor_core final : public report_exchange {
   /// The lines that have arrived for a reader since the last call. @param id  that of its reading
   ELASTIC_DECL output_delivery collect_output(std::int64_t id);
 
+  /// Whether a reader here waits for the last lines of another node.
+  ELASTIC_DECL bool awaits_output_end() const;
+
   /// What the node that shows the job wants to read; nothing if that is this node.
   ELASTIC_DECL output_request wanted_output() const;
+
+  /// How often a connection to the node that shows the job has ended: what was on its way may be
+  /// lost.
+  ELASTIC_DECL int breaks() const;
 
   /// Sets the function that is called, from any thread, when `wanted_output` has changed. It must
   /// not throw or call the monitor. Empty: none.
@@ -49096,10 +49245,13 @@ class job_monitor_core final : public report_exchange {
 
  private:
   // The callers of these functions hold the mutex.
+  ELASTIC_DECL std::shared_ptr<const job_view> shown_view() const;
   ELASTIC_DECL job_view& change_view();
+  ELASTIC_DECL void measure_workers();
   ELASTIC_DECL report_demand demand_at(std::int64_t now_us) const;
   ELASTIC_DECL void pass_demand();
   ELASTIC_DECL void pass_output_demand();
+  ELASTIC_DECL void forget_nodes();
   ELASTIC_DECL void announce_report();
   ELASTIC_DECL void announce_change();
 
@@ -49107,6 +49259,9 @@ class job_monitor_core final : public report_exchange {
   mutable std::mutex mutex_;
   job_view view_;
   job_curves curves_;
+  job_launch launch_;
+  std::function<std::string()> log_dir_;
+  worker_meter meter_;
   /// The copy of `view_` that viewers have; null: it has changed since.
   mutable std::shared_ptr<const job_view> shown_;
   std::int64_t progress_us_ = 0;
@@ -49123,6 +49278,7 @@ class job_monitor_core final : public report_exchange {
   bool reports_to_itself_ = false;
   std::unique_ptr<output_request> wanted_output_;
   std::deque<std::string> unsent_output_;
+  int breaks_ = 0;
   std::function<void()> on_output_demand_;
   // The reports of the other nodes, if this one serves.
   bool is_shown_ = false;
@@ -49141,6 +49297,118 @@ class job_monitor_core final : public report_exchange {
 
 }  // namespace elastic
 
+// ---- elastic/status/detail/output_message.hpp ----
+
+namespace elastic::detail {
+
+/// A choice of lines from the output of a job's workers.
+struct output_reading {
+  struct range {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+
+    friend bool operator==(const range&, const range&) = default;
+  };
+
+  /// Empty: all ranks.
+  std::vector<range> ranks = {};
+  bool has_out = true;
+  bool has_err = true;
+  /// The last lines of each stream with which it begins.
+  int lines = 100;
+  /// It goes on with the lines that are written later.
+  bool follows = false;
+
+  ELASTIC_DECL bool wants(std::int64_t rank, bool is_err) const;
+
+  friend bool operator==(const output_reading&, const output_reading&) = default;
+};
+
+/// Parses ranks such as "0-7,12". Errors: `errc::invalid_argument`, one sentence.
+ELASTIC_DECL std::vector<output_reading::range> parse_rank_ranges(std::string_view text);
+
+/// The number of lines with which a reading begins. Errors: `errc::invalid_argument`.
+ELASTIC_DECL int parse_read_lines(std::string_view text);
+
+/// Parses the query of a request: "ranks=0-7&stream=stderr&lines=20&follow". Each parameter may be
+/// missing, and others are passed over.
+/// Errors: `errc::invalid_argument`, one sentence that names the parameter.
+ELASTIC_DECL output_reading parse_output_query(std::string_view query);
+
+/// The query that `parse_output_query` reads.
+ELASTIC_DECL std::string to_query(const output_reading& reading);
+
+/// Lines of one stream of a worker.
+struct output_piece {
+  std::int64_t rank = 0;
+  bool is_err = false;
+  /// The bytes of the stream before the text since the reading began, with those left out.
+  std::uint64_t begin = 0;
+  /// Whole lines, each with '\n'; empty: the piece says only how far the stream is.
+  std::string text = {};
+};
+
+/// A stream of a worker: its rank, and whether it is stderr.
+using output_stream = std::pair<std::int64_t, bool>;
+
+/// Counts what is missing between the pieces that reach a reader, wherever it was left out: behind
+/// in a file, in a full queue, or on a connection that broke.
+class output_gaps {
+ public:
+  /// The bytes of the stream that are missing before a piece.
+  ELASTIC_DECL std::uint64_t take(const output_piece& piece);
+
+ private:
+  /// How far the streams are.
+  std::map<output_stream, std::uint64_t> ends_;
+};
+
+/// The output that the node which shows a job wants of the others: what somebody reads there.
+struct output_request {
+  struct entry {
+    /// Distinguishes it from all others, also from those of other viewers.
+    std::int64_t id = 0;
+    /// The reader is slow: nothing more is sent until it has caught up.
+    bool is_paused = false;
+    output_reading reading = {};
+  };
+
+  /// The epoch of the journal of the node that shows the job; 0: nobody reads.
+  std::int64_t viewer = 0;
+  std::vector<entry> readings = {};
+};
+
+ELASTIC_DECL std::string to_text(const output_request& request);
+
+/// Errors: `errc::protocol_violation`, `errc::invalid_argument`.
+ELASTIC_DECL output_request parse_output_request(std::string_view text);
+
+/// How far a node is with a reading: lines that are there were not sent yet, all of them were sent,
+/// or nothing follows them, since its workers have ended.
+enum class output_stage { behind, drained, ended };
+
+/// The lines that a node sends for one reading. It travels as a report of the node.
+struct output_report {
+  std::int64_t id = 0;
+  std::vector<output_piece> pieces = {};
+  output_stage stage = output_stage::behind;
+  bool lacks_out = false;
+};
+
+/// The lines in one report: in base64, and with one line that exceeds this, at most
+/// `limits::node_report_bytes`.
+inline constexpr std::size_t output_report_lines_bytes = 14 * 1024;
+
+ELASTIC_DECL std::string to_text(const output_report& report);
+
+/// Whether a report of a node has output. Nothing else of it is checked.
+ELASTIC_DECL bool is_output_report(std::string_view text);
+
+/// Errors: `errc::protocol_violation`, one sentence that says what is wrong with it.
+ELASTIC_DECL output_report parse_output_report(std::string_view text);
+
+}  // namespace elastic::detail
+
 // ---- elastic/status/detail/output_sender.hpp ----
 
 namespace elastic::detail {
@@ -49148,7 +49416,6 @@ namespace elastic::detail {
 class job_monitor_core;
 class output_feed;
 class output_tails;
-struct output_request;
 
 /// Sends the output of this node's workers to the node that shows the job, as far as somebody reads
 /// it there. While nobody does, it runs nothing.
@@ -49163,22 +49430,28 @@ class output_sender final : public agent_part, public std::enable_shared_from_th
   /// Follows the demand from now on.
   ELASTIC_DECL void start();
 
-  /// Sends the last lines, if somebody reads them.
+  /// Sends the last lines, if somebody reads them; on the node that shows the job, waits for those
+  /// of the others. Takes `farewell` at most.
   ELASTIC_DECL task<void> end() override;
   ELASTIC_DECL task<void> close() override;
 
  private:
-  /// The lines of one reading, and whether those with which it begins were sent.
+  /// How long a node that ends sends what a reader lacks, and how long the node that shows the job
+  /// waits for it.
+  static constexpr auto farewell = limits::output_patience / 4;
+
+  /// The lines of one reading, and what the viewer was told of them.
   struct sending {
     std::shared_ptr<output_feed> feed;
-    bool is_drained = false;
+    bool follows = false;
+    output_stage told = output_stage::behind;
   };
 
   ELASTIC_DECL void wake();
   ELASTIC_DECL static task<void> run(std::shared_ptr<output_sender> self);
   ELASTIC_DECL task<bool> send_all(std::shared_ptr<const output_request> wanted);
   ELASTIC_DECL task<bool> send_some(std::int64_t id);
-  ELASTIC_DECL void update(const output_request& wanted);
+  ELASTIC_DECL void update(const output_request& wanted, int breaks);
 
   std::shared_ptr<job_monitor_core> monitor_;
   std::shared_ptr<output_tails> tails_;
@@ -49188,7 +49461,8 @@ class output_sender final : public agent_part, public std::enable_shared_from_th
   bool is_running_ = false;
   /// The workers have ended.
   bool is_ending_ = false;
-  std::int64_t viewer_ = 0;
+  /// See `job_monitor_core::breaks`.
+  int breaks_ = 0;
   /// The reading that comes first at the next look.
   std::size_t turn_ = 0;
   std::map<std::int64_t, sending> sendings_;
@@ -49203,9 +49477,11 @@ namespace elastic {
 
 namespace detail {
 
-/// Adds the part that sends the workers' output to the node that shows the job.
+/// Tells the monitor where the output is, and adds the part that sends it to the node that shows
+/// the job.
 inline void add_output(agent_services& services, const std::shared_ptr<job_monitor_core>& monitor,
                        const std::shared_ptr<output_tails>& tails) {
+  monitor->locate_logs([tails] { return tails->folder(); });
   add_part(services, "output", [monitor, tails](const agent_part::context& agent) {
     auto sender = new_shared<output_sender>(monitor, tails, agent);
     sender->start();
@@ -49292,6 +49568,7 @@ inline status_server::options plan_server(const launch_config& config,
     shown.token = read_status_token(options.status_token_file);
   }
   shown.monitor = add_monitor(services, config.rendezvous);
+  shown.monitor->describe(config.workers);
   shown.journal = services.journal;
   internals::of(shown).tails = internals::of(services).tails;
   shown.time = services.time;
@@ -49385,7 +49662,9 @@ namespace elastic::detail {
 /// The view as a JSON object, which docs/observe.md describes. What workers said of themselves is
 /// cut, so that it is never longer than `limits::status_answer_bytes`.
 /// @param now_us  the time of day, in microseconds since 1970
-ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us);
+/// @param shown  what its reader may see that is not in the view
+ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us,
+                                  const job_disclosure& shown = {});
 
 /// The view for people, in lines. Hostile text in it is escaped, so that a terminal can show it.
 ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us);
@@ -49425,7 +49704,7 @@ ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<detail::job_monitor_core>&
 ELASTIC_DECL job_monitor::~job_monitor() = default;
 
 ELASTIC_DECL std::string job_monitor::json() const {
-  return detail::job_json(*core_->view(), core_->now_us());
+  return detail::job_json(*core_->view(), core_->now_us(), {core_->launch()});
 }
 
 ELASTIC_DECL std::string job_monitor::text() const {
@@ -49439,6 +49718,10 @@ ELASTIC_DECL std::string job_monitor::metrics() const {
 
 ELASTIC_DECL void job_monitor::on_change(std::function<void()> call) {
   core_->on_change(std::move(call));
+}
+
+ELASTIC_DECL void job_monitor::describe(const worker_spec& workers) {
+  core_->describe(detail::launch_of(workers));
 }
 
 ELASTIC_DECL void job_monitor::show(std::weak_ptr<job_journal> journal) {
@@ -49633,100 +49916,6 @@ class ELASTIC_EXPORT socket_stream final : public byte_stream {
 
 #if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
-// ---- elastic/status/detail/output_message.hpp ----
-
-namespace elastic::detail {
-
-/// A choice of lines from the output of a job's workers.
-struct output_reading {
-  struct range {
-    std::int64_t first = 0;
-    std::int64_t last = 0;
-
-    friend bool operator==(const range&, const range&) = default;
-  };
-
-  /// Empty: all ranks.
-  std::vector<range> ranks = {};
-  bool has_out = true;
-  bool has_err = true;
-  /// The last lines of each stream with which it begins.
-  int lines = 100;
-  /// It goes on with the lines that are written later.
-  bool follows = false;
-
-  ELASTIC_DECL bool wants(std::int64_t rank, bool is_err) const;
-
-  friend bool operator==(const output_reading&, const output_reading&) = default;
-};
-
-/// Parses ranks such as "0-7,12". Errors: `errc::invalid_argument`, one sentence.
-ELASTIC_DECL std::vector<output_reading::range> parse_rank_ranges(std::string_view text);
-
-/// The number of lines with which a reading begins. Errors: `errc::invalid_argument`.
-ELASTIC_DECL int parse_read_lines(std::string_view text);
-
-/// Parses the query of a request: "ranks=0-7&stream=stderr&lines=20&follow". Each parameter may be
-/// missing, and others are passed over.
-/// Errors: `errc::invalid_argument`, one sentence that names the parameter.
-ELASTIC_DECL output_reading parse_output_query(std::string_view query);
-
-/// The query that `parse_output_query` reads.
-ELASTIC_DECL std::string to_query(const output_reading& reading);
-
-/// Lines of one stream of a worker.
-struct output_piece {
-  std::int64_t rank = 0;
-  bool is_err = false;
-  /// The bytes of the stream before the text that were left out, because too much was written.
-  std::uint64_t skipped = 0;
-  /// Whole lines, each with '\n'.
-  std::string text = {};
-};
-
-/// The output that the node which shows a job wants of the others: what somebody reads there.
-struct output_request {
-  struct entry {
-    /// Distinguishes it from all others of this viewer.
-    std::int64_t id = 0;
-    /// The reader is slow: nothing more is sent until it has caught up.
-    bool is_paused = false;
-    output_reading reading = {};
-  };
-
-  /// The epoch of the journal of the node that shows the job; 0: nobody reads.
-  std::int64_t viewer = 0;
-  std::vector<entry> readings = {};
-};
-
-ELASTIC_DECL std::string to_text(const output_request& request);
-
-/// Errors: `errc::protocol_violation`, `errc::invalid_argument`.
-ELASTIC_DECL output_request parse_output_request(std::string_view text);
-
-/// The lines that a node sends for one reading. It travels as a report of the node.
-struct output_report {
-  std::int64_t id = 0;
-  std::vector<output_piece> pieces = {};
-  /// All of the lines with which the reading begins were sent.
-  bool is_drained = false;
-  bool lacks_out = false;
-};
-
-/// The lines in one report: in base64, and with one line that exceeds this, at most
-/// `limits::node_report_bytes`.
-inline constexpr std::size_t output_report_lines_bytes = 14 * 1024;
-
-ELASTIC_DECL std::string to_text(const output_report& report);
-
-/// Whether a report of a node has output. Nothing else of it is checked.
-ELASTIC_DECL bool is_output_report(std::string_view text);
-
-/// Errors: `errc::protocol_violation`, one sentence that says what is wrong with it.
-ELASTIC_DECL output_report parse_output_report(std::string_view text);
-
-}  // namespace elastic::detail
-
 // ---- elastic/status/detail/status_gate.hpp ----
 
 namespace elastic::detail {
@@ -49760,6 +49949,14 @@ enum class admission {
 };
 
 ELASTIC_DECL admission admission_of(const http_head& request, const status_gate& gate);
+
+/// Whether a client that the gate has admitted may see what can hold secrets: the output of workers
+/// and their arguments. Over a Unix socket the user of the job and root may, over TCP whoever has
+/// shown a token; never everybody of a host.
+/// @param client  the user of a client on a Unix socket; none: it has come over TCP
+/// @param owner   the user of the job
+ELASTIC_DECL bool may_see_secrets(const status_gate& gate, std::optional<std::uint32_t> client,
+                                  std::uint32_t owner);
 
 /// Compares two texts. If they are equally long, the time does not depend on where they differ.
 ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right);
@@ -49801,12 +49998,14 @@ struct status_answer {
 /// that is refused.
 struct status_source {
   std::function<std::shared_ptr<const job_view>()> view;
+  /// The same for somebody who looks at the job: what changes all the time is measured for it.
+  std::function<std::shared_ptr<const job_view>()> look;
   std::function<std::optional<viewed_stores>()> stores;
   std::function<std::string()> curves;
   /// The records that the agent still has, oldest first.
   std::function<std::vector<journal_record>()> records;
-  /// Whether clients that may look may read the output of all ranks, too.
-  bool shows_output = false;
+  /// What the client may see besides the view.
+  std::function<job_disclosure()> disclosure;
 };
 
 /// The answer to a request, without I/O.
@@ -49851,8 +50050,9 @@ ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why);
 ELASTIC_DECL std::string response_text(const status_answer& answer, bool has_body,
                                        bool keeps_connection);
 
-/// Lines as an event for readers of output.
-ELASTIC_DECL std::string output_event(const output_piece& piece);
+/// Lines as an event for readers of output; none if there is nothing to tell.
+/// @param skipped  the bytes of the stream that were left out before
+ELASTIC_DECL std::string output_event(const output_piece& piece, std::uint64_t skipped);
 
 /// A sentence for readers of output, as an event.
 ELASTIC_DECL std::string output_notice(std::string_view sentence);
@@ -49916,12 +50116,17 @@ namespace elastic::detail {
 
 class viewed_job;
 
+/// Why stdout is missing. It may be where no agent keeps it.
+inline constexpr std::string_view lacking_stdout =
+    "stdout of workers goes to the terminal of their node only: --tee 3 would keep it, too";
+
 /// The lines that have arrived for a reader since it last asked.
 struct output_delivery {
   std::vector<output_piece> pieces = {};
   /// The nodes, by name, that have not sent all of the lines with which the reading begins.
   std::vector<std::string> awaited = {};
-  bool lacks_out = false;
+  /// Sentences about what is missing, each as long as it holds.
+  std::vector<std::string> notices = {};
 };
 
 /// The readers of a job's output on the node that shows it, and the lines that other nodes have
@@ -49931,9 +50136,11 @@ struct output_delivery {
 /// Thread-safety: one thread at a time.
 class output_desk {
  public:
-  /// @param job  its nodes are asked, but for this one
+  /// @param job     its nodes are asked, but for this one
+  /// @param viewer  the epoch of this node's journal, which makes ids differ from those of others
   /// Result: the id of the reading; 0: there are `limits::output_readers` already.
-  ELASTIC_DECL std::int64_t begin(const output_reading& reading, const viewed_job& job);
+  ELASTIC_DECL std::int64_t begin(const output_reading& reading, const viewed_job& job,
+                                  std::int64_t viewer);
   ELASTIC_DECL void end(std::int64_t id);
 
   /// No other node is reached any more: nothing more of them comes.
@@ -49942,23 +50149,24 @@ class output_desk {
   /// Takes what a node has sent. @param node  its key in the roster
   ELASTIC_DECL void take(std::int64_t node, output_report report);
 
-  /// @param job  a node that it has lost is not waited for
+  /// @param job  a node that it has lost is not waited for, but named
   ELASTIC_DECL output_delivery collect(std::int64_t id, const viewed_job& job);
+
+  /// Whether a reader who follows waits for the last lines of a node.
+  ELASTIC_DECL bool awaits_end(const viewed_job& job) const;
 
   /// What the nodes are to send; empty: nobody reads.
   /// @param viewer  the epoch of this node's journal
   ELASTIC_DECL std::string demand(std::int64_t viewer) const;
 
  private:
-  using stream = std::pair<std::int64_t, bool>;
-
   struct reader {
     output_reading reading;
-    std::set<std::int64_t> awaited;
+    /// The nodes that send for it, by key.
+    std::map<std::int64_t, output_stage> nodes = {};
     std::deque<output_piece> pieces = {};
+    /// The memory of the pieces.
     std::size_t bytes = 0;
-    /// By stream: what was dropped of it since its last piece was collected.
-    std::map<stream, std::uint64_t> dropped = {};
     bool is_paused = false;
     bool lacks_out = false;
   };
@@ -49993,8 +50201,8 @@ class line_picker {
 };
 
 /// Reads the whole lines of one stream: from a file that grows, and may be rotated, truncated or
-/// removed, or from what the agent keeps. It holds no file open, and reads at most
-/// `limits::read_backlog_bytes` behind the end: what is older is skipped and counted.
+/// removed, or from what the agent keeps. It holds no file open, and of each file it reads at most
+/// the last `limits::read_backlog_bytes`: what is older is skipped and counted.
 ///
 /// Thread-safety: one thread at a time. It blocks as the file does.
 class stream_reader {
@@ -50003,13 +50211,8 @@ class stream_reader {
   explicit stream_reader(std::optional<int> last_lines) : last_lines_(last_lines) {}
 
   /// Reads on, if no line is ready.
-  ELASTIC_DECL void read(const output_source& source);
-
-  /// The stream has ended: what there is of its last line is a line.
-  void finish() { picker_.finish(ready_); }
-
-  /// Nothing more was there at the last look.
-  bool has_read_all() const { return is_at_end_; }
+  /// @param has_ended  nothing is written any more: what there is of the last line is a line
+  ELASTIC_DECL void read(const output_source& source, bool has_ended);
 
   /// Lines that are ready, up to `most` bytes, but at least one.
   ELASTIC_DECL std::string take(std::size_t most);
@@ -50019,32 +50222,42 @@ class stream_reader {
 
   bool has_lines() const { return taken_ < ready_.size(); }
 
-  /// The same, and no line is ready.
+  /// Nothing more was there at the last look, and no line is ready.
   bool is_at_end() const { return is_at_end_ && !has_lines(); }
 
  private:
-  struct file_place {
+  struct file_id {
     dev_t device = 0;
     ino_t number = 0;
-    std::uint64_t size = 0;
-    bool is_missing = false;
+    /// The nanosecond in which it was made: a later file may get its number. 0: the system does not
+    /// say.
+    std::int64_t birth = 0;
 
-    bool is_same_file(const file_place& other) const {
-      return device == other.device && number == other.number;
-    }
+    friend bool operator==(const file_id&, const file_id&) = default;
   };
 
-  ELASTIC_DECL static file_place look_at(const std::string& path);
+  /// A regular file as it is now.
+  struct open_file {
+    /// None: there is no such file, or it cannot be read.
+    unique_fd fd = {};
+    bool is_missing = false;
+    file_id id = {};
+    std::uint64_t size = 0;
+    /// Its name is not that of a file that was rotated.
+    bool is_newest = false;
+  };
+
+  ELASTIC_DECL static open_file open(const std::string& path);
+  ELASTIC_DECL open_file open_next(const std::string& path) const;
   ELASTIC_DECL void read_kept(const output_source& source);
   ELASTIC_DECL void read_file(const std::string& path);
-  ELASTIC_DECL void read_on(const std::string& path, std::uint64_t end);
-  ELASTIC_DECL std::uint64_t skip_to(std::uint64_t begin);
+  ELASTIC_DECL void read_on(const open_file& file);
   ELASTIC_DECL void feed(std::string_view bytes);
   ELASTIC_DECL void keep_last(int lines);
 
   line_picker picker_;
   /// The file that was read last, and the bytes of it or of the kept stream that were read.
-  file_place file_;
+  std::optional<file_id> file_;
   std::int64_t pid_ = 0;
   std::uint64_t position_ = 0;
   /// Until the first look.
@@ -50073,10 +50286,17 @@ class output_feed {
 
   const output_reading& reading() const { return reading_; }
 
+  /// Nothing is written any more: what has no line end is a line, too.
+  void stop_following() { reading_.follows = false; }
+
   /// The next lines: up to `most` bytes with what a message has for each piece, and one line more.
   /// @param sources  the present streams; one that is no longer among them is read to its end
   ELASTIC_DECL std::vector<output_piece> next(const std::vector<output_source>& sources,
                                               std::size_t most);
+
+  /// The next pieces begin with how far the streams are that were read: what a connection has lost
+  /// shows up even if nothing follows it.
+  ELASTIC_DECL void restate();
 
   /// Everything that was there at the last look was given.
   bool is_drained() const { return is_drained_; }
@@ -50097,6 +50317,9 @@ class output_feed {
 
   output_reading reading_;
   std::vector<stream> streams_;
+  /// The bytes of each stream that was read, with those left out; and what is to be restated of it.
+  std::map<output_stream, std::uint64_t> ends_;
+  std::vector<output_stream> unstated_;
   std::size_t turn_ = 0;
   bool has_begun_ = false;
   bool is_drained_ = false;
@@ -50415,10 +50638,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     }
     status_answer made = is_refused
                              ? refusal_answer(parser.refusal().status, parser.refusal().problem)
-                             : self->answer_request(request);
-    if (self->path_within(request.path) == "/api/v1/job" && made.status == 200) {
-      for (const shown_job* const job : self->jobs_of(made.role)) job->monitor->look();
-    }
+                             : self->answer_request(request, *served);
     if (made.is_stream && !made.reading && self->followers_ >= limits::status_followers) {
       made = refusal_answer(503, fmt::format("{} viewers follow the events, which is the limit",
                                              limits::status_followers));
@@ -50456,25 +50676,35 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return of_role ? of_role->rest : path;
   }
 
-  status_source source_of(const shown_job& job) const {
+  bool may_see_secrets(const client& reader) const {
+    return detail::may_see_secrets(gate_, reader.user, ::geteuid());
+  }
+
+  status_source source_of(const shown_job& job, const client& reader) const {
     const std::shared_ptr<job_monitor_core> monitor = job.monitor;
-    const bool shows_output = options_.address.is_unix() || !gate_.token.empty();
-    return {[monitor] { return monitor->view(); }, [monitor] { return monitor->stores(); },
-            [monitor] { return monitor->curves(); },
-            [journal = job.journal] { return records_of(journal()); }, shows_output};
+    status_source source;
+    source.view = [monitor] { return monitor->view(); };
+    source.look = [monitor] { return monitor->look(); };
+    source.stores = [monitor] { return monitor->stores(); };
+    source.curves = [monitor] { return monitor->curves(); };
+    source.records = [journal = job.journal] { return records_of(journal()); };
+    source.disclosure = [monitor, has_secrets = may_see_secrets(reader)] {
+      return job_disclosure{monitor->launch(), has_secrets};
+    };
+    return source;
   }
 
   static std::vector<journal_record> records_of(const std::shared_ptr<job_journal>& journal) {
     return journal ? journal->after(0) : std::vector<journal_record>();
   }
 
-  status_answer answer_request(const http_head& request) const {
+  status_answer answer_request(const http_head& request, const client& reader) const {
     const std::int64_t now_us = jobs_.front().monitor->now_us();
-    if (!options_.roles) return answer_of(request, gate_, source_of(jobs_.front()), now_us);
+    if (!options_.roles) return answer_of(request, gate_, source_of(jobs_.front(), reader), now_us);
     roles_source source;
     source.view = [roles = options_.roles] { return roles->view(); };
     for (std::size_t role = 0; role < options_.roles->size(); ++role) {
-      source.roles.push_back({options_.roles->name(role), source_of(jobs_[role])});
+      source.roles.push_back({options_.roles->name(role), source_of(jobs_[role], reader)});
     }
     return answer_of(request, gate_, source, now_us);
   }
@@ -50600,12 +50830,9 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   // ---- the output of all workers ----------------------------------------------------------------
 
-  /// Output may have secrets: it is for those who show a token, and over a Unix socket for the user
-  /// of the job and root; never for everybody of a host.
   /// Result: the reading, or null and another answer.
   std::shared_ptr<const std::int64_t> open_reading(const client& reader, status_answer& made) {
-    const bool is_owner = reader.user && (*reader.user == ::geteuid() || *reader.user == 0);
-    if (!is_owner && (reader.user || gate_.token.empty())) {
+    if (!may_see_secrets(reader)) {
       made = refusal_answer(403,
                             "the output of workers is shown to the user of the job and to root "
                             "over a Unix socket, and to others only with a token");
@@ -50628,21 +50855,25 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     const time_point patience = time->now() + limits::output_patience;
     time_point heartbeat = time->now() + limits::status_heartbeat;
     std::vector<std::string> awaited;
-    bool has_told_lack = false;
+    std::set<std::string> told;
+    output_gaps gaps;
     for (;;) {
       // What is there when the job ends is read once more.
       const bool is_last = self->is_stopping_;
+      if (is_last) feed->stop_following();
       task<std::optional<std::vector<output_piece>>> reading_own =
           detail::read_output(feed, job.tails, time, limits::read_piece_bytes);
       const std::optional<std::vector<output_piece>> own = co_await std::move(reading_own);
       if (!own) throw error(errc::timed_out, "the log directory does not answer");
-      const output_delivery sent = job.monitor->collect_output(*opened);
+      output_delivery sent = job.monitor->collect_output(*opened);
       awaited = sent.awaited;
+      if (feed->lacks_out()) sent.notices.emplace_back(lacking_stdout);
       std::string text;
-      const bool lacks_out = feed->lacks_out() || sent.lacks_out;
-      if (lacks_out && !std::exchange(has_told_lack, true)) text = output_notice(lacking_stdout);
-      for (const output_piece& piece : *own) text += output_event(piece);
-      for (const output_piece& piece : sent.pieces) text += output_event(piece);
+      for (const std::string& notice : sent.notices) {
+        if (told.insert(notice).second) text += output_notice(notice);
+      }
+      for (const output_piece& piece : *own) text += output_event(piece, gaps.take(piece));
+      for (const output_piece& piece : sent.pieces) text += output_event(piece, gaps.take(piece));
       const time_point now = time->now();
       if (text.empty() && now >= heartbeat) text = ":\n\n";
       if (!text.empty()) {
@@ -50652,7 +50883,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       }
       const bool has_all = feed->is_drained() && (awaited.empty() || now >= patience);
       if (is_last || (has_all && !reading.follows)) break;
-      co_await time->sleep_until(now + limits::output_look);
+      // Lines with which it begins come as soon as the other nodes have heard of it.
+      co_await time->sleep_until(now + limits::output_look / (awaited.empty() ? 1 : 10));
     }
     std::string end;
     if (!awaited.empty()) {
@@ -50662,9 +50894,6 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     end += output_end;
     co_await send(self, client, std::move(end));
   }
-
-  static constexpr std::string_view lacking_stdout =
-      "stdout of workers goes to the terminal of their node only: --tee 3 would keep it, too";
 
   /// A client that does not read in time is disconnected.
   static task<void> send(self_pointer self, client_pointer client, std::string text) {
@@ -50765,7 +50994,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       }
       if (self->is_stopping_) {
         // Sends the last state unasked, because a request for it may come too late.
-        const std::string last = job_json(*monitor.view(), monitor.now_us());
+        const job_disclosure shown{monitor.launch(), self->may_see_secrets(*client)};
+        const std::string last = job_json(*monitor.view(), monitor.now_us(), shown);
         co_await send(self, client, last_event_text(last));
         co_return;
       }
@@ -58858,8 +59088,11 @@ ELASTIC_DECL task<exit_status> guarded_child::wait() {
     const time_point silence_ends = deadline_after(time.now(), limits::guard_silence);
     if (co_await with_deadline(time, silence_ends, end_told())) break;
     const guard_standstill why = look_at_guard(guard_.native_handle());
+    // A guard that sleeps may have told it while this process was kept waiting itself.
+    look();
     const bool is_kept_waiting = why.state == 'R' || why.state == 'D';
-    if (!is_kept_waiting || silences >= limits::guard_silences) give_up_guard(why);
+    const bool is_silent = !is_kept_waiting || silences >= limits::guard_silences;
+    if (!status_ && is_silent) give_up_guard(why);
   }
   co_return *status_;
 }
@@ -78761,6 +78994,73 @@ ELASTIC_DECL std::string job_curves::json() const {
 
 }  // namespace elastic::detail
 
+// ---- elastic/status/detail/job_launch.ipp ----
+
+#include <fstream>
+#include <sstream>
+
+namespace elastic::detail {
+
+/// The name of a user in /etc/passwd; empty: it is not there.
+inline std::string local_user_name(uid_t user) {
+  std::ifstream file("/etc/passwd");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream fields(line);
+    std::string name, secret, number;
+    std::getline(std::getline(std::getline(fields, name, ':'), secret, ':'), number, ':');
+    if (number == std::to_string(user)) return name;
+  }
+  return {};
+}
+
+/// The name of this process's user. That of a directory service is known from USER only.
+inline std::string user_name(const environment_map& variables) {
+  std::string name = local_user_name(::geteuid());
+  if (name.empty()) name = find_variable(variables, "USER").value_or("");
+  return name.empty() ? fmt::format("uid {}", ::geteuid()) : name;
+}
+
+/// Takes the arguments for which there is room.
+inline void take_arguments(job_launch& launch, const std::vector<std::string>& words,
+                           std::size_t first) {
+  std::size_t room = 8 * 1024;
+  for (std::size_t index = first; index < words.size(); ++index) {
+    // An empty argument takes room, too.
+    const std::size_t size = words[index].size() + 1;
+    if (size > room) {
+      launch.left_out = words.size() - index;
+      return;
+    }
+    room -= size;
+    launch.arguments.push_back(words[index]);
+  }
+}
+
+ELASTIC_DECL job_launch launch_of(const worker_spec& workers) {
+  constexpr std::size_t most_bytes = 1024;
+  const std::vector<std::string>& words = workers.arguments;
+  // The command line starts Python in this way. What else has arguments may have secrets in them.
+  const bool is_python = words.size() > 1 && words[0] == "-u";
+  const bool is_module = is_python && words.size() > 2 && words[1] == "-m";
+  job_launch launch;
+  std::size_t first = 0;
+  launch.script = workers.program;
+  if (is_module) {
+    first = 3;
+    launch.script = "-m " + words[2];
+  } else if (is_python) {
+    first = 2;
+    launch.script = words[1];
+  }
+  launch.script = beginning_of(launch.script, most_bytes);
+  take_arguments(launch, words, first);
+  launch.user = beginning_of(user_name(workers.environment), most_bytes);
+  launch.host = host_name();
+  return launch;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/status/detail/job_state.ipp ----
 
 namespace elastic::detail {
@@ -79375,6 +79675,8 @@ struct node_report {
   std::vector<journal_record> events = {};
   /// The changed workers, without `text`.
   std::vector<viewed_worker> workers = {};
+  /// The workers whose use of the node is new to somebody who reads; only that is sent of them.
+  std::vector<viewed_worker> used = {};
 };
 
 /// A report as one JSON object. Texts are cut.
@@ -79383,6 +79685,9 @@ ELASTIC_DECL std::string report_text(const node_report& report);
 /// The bytes of a worker, or of an event, in a report.
 ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker);
 ELASTIC_DECL std::size_t report_bytes(const journal_record& event);
+
+/// The most bytes that the use of a worker takes in a report.
+inline constexpr std::size_t report_usage_bytes = 64;
 
 /// Errors: `errc::protocol_violation`, one sentence that says what is wrong with it.
 ELASTIC_DECL node_report parse_node_report(std::string_view text);
@@ -79485,9 +79790,15 @@ ELASTIC_DECL void viewed_job::take_workers(viewed_node& node, const node_report&
     news.has_changed = news.has_changed || update.state != worker.state || update.pid != worker.pid;
     news.has_steps = news.has_steps || update.step != worker.step;
     const std::int64_t progress_us = update.step == worker.step ? worker.progress_us : now_us;
+    const worker_usage usage = update.pid == worker.pid ? worker.usage : worker_usage();
     worker = update;
     worker.rank = rank;
     worker.progress_us = progress_us;
+    worker.usage = usage;
+  }
+  for (const viewed_worker& update : report.used) {
+    const auto index = static_cast<std::size_t>(update.local_rank);
+    if (index < node.workers.size()) node.workers[index].usage = update.usage;
   }
 }
 
@@ -79851,6 +80162,61 @@ ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles, me
 
 }  // namespace elastic::detail
 
+// ---- elastic/status/detail/worker_meter.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::optional<worker_reading> read_worker(pid_t pid) {
+  // A worker with thousands of threads would delay the others.
+  constexpr std::size_t most_files = 1000;
+  const std::optional<tree_usage> usage = look_at_tree(pid, most_files);
+  if (!usage) return std::nullopt;
+  worker_reading reading;
+  if (!usage->is_cut) reading.processor_time = usage->processor_time;
+  reading.memory_bytes = static_cast<std::int64_t>(memory_of(pid));
+  return reading;
+}
+
+ELASTIC_DECL std::optional<worker_usage> worker_meter::measure(std::size_t place, std::int64_t pid,
+                                                               time_point now) {
+  const std::optional<worker_reading> reading = read_(static_cast<pid_t>(pid));
+  if (!reading) return std::nullopt;
+  const former_reading before = std::exchange(former_[place], {pid, reading->processor_time, now});
+  worker_usage usage;
+  usage.memory_bytes = reading->memory_bytes;
+  const bool is_same = before.pid == pid && before.processor_time && reading->processor_time;
+  if (!is_same || now <= before.at) return usage;
+  using seconds = std::chrono::duration<double>;
+  const double used = seconds(*reading->processor_time - *before.processor_time).count();
+  // The time of a process that nobody waited for is lost when it ends.
+  usage.processors = std::max(used, 0.0) / seconds(now - before.at).count();
+  return usage;
+}
+
+ELASTIC_DECL auto worker_meter::look(const std::vector<viewed_worker>& workers,
+                                     const time_source& time) -> std::vector<measured> {
+  constexpr std::chrono::milliseconds longest(10);
+  constexpr std::chrono::seconds period(2);
+  constexpr int part = 100;
+  const time_point began = time.now();
+  std::vector<measured> all;
+  if (due_ && began < *due_) return all;
+  former_.resize(workers.size());
+  time_point now = began;
+  for (std::size_t count = 0; count < workers.size() && now - began < longest; ++count) {
+    next_ %= workers.size();
+    const std::size_t place = next_++;
+    const viewed_worker& worker = workers[place];
+    if (worker.state != job_worker::condition::running || worker.pid <= 0) continue;
+    if (const auto usage = measure(place, worker.pid, now)) all.emplace_back(place, *usage);
+    now = time.now();
+  }
+  due_ = began + std::max<duration>(period, part * (now - began));
+  return all;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/status/detail/report_feed.hpp ----
 
 namespace elastic::detail {
@@ -79866,7 +80232,7 @@ class report_feed {
   ELASTIC_DECL void note(const journal_record& record);
 
   /// The next piece, which counts as told; empty: there is nothing new.
-  /// @param has_progress  steps that workers have made are something new
+  /// @param has_progress  steps that workers have made, and what they use, are something new
   ELASTIC_DECL std::string next(const job_view& view, bool has_progress);
 
  private:
@@ -79875,6 +80241,7 @@ class report_feed {
     viewed_worker::condition state = viewed_worker::condition::waiting;
     std::int64_t pid = 0;
     std::int64_t step = -1;
+    worker_usage usage = {};
   };
 
   ELASTIC_DECL bool is_new(std::size_t index, const viewed_worker& worker, bool has_progress) const;
@@ -79907,6 +80274,10 @@ ELASTIC_DECL job_monitor_core::~job_monitor_core() = default;
 
 ELASTIC_DECL std::shared_ptr<const job_view> job_monitor_core::view() const {
   const std::lock_guard lock(mutex_);
+  return shown_view();
+}
+
+ELASTIC_DECL std::shared_ptr<const job_view> job_monitor_core::shown_view() const {
   if (!shown_) shown_ = new_shared<const job_view>(view_);
   return shown_;
 }
@@ -79914,6 +80285,29 @@ ELASTIC_DECL std::shared_ptr<const job_view> job_monitor_core::view() const {
 ELASTIC_DECL job_view& job_monitor_core::change_view() {
   shown_.reset();
   return view_;
+}
+
+ELASTIC_DECL void job_monitor_core::measure_workers() {
+  for (const auto& [place, usage] : meter_.look(view_.workers(), *time_)) {
+    change_view().take(place, usage);
+  }
+}
+
+ELASTIC_DECL job_launch job_monitor_core::launch() const {
+  const std::lock_guard lock(mutex_);
+  job_launch launch = launch_;
+  if (log_dir_) launch.log_dir = log_dir_();
+  return launch;
+}
+
+ELASTIC_DECL void job_monitor_core::describe(job_launch launch) {
+  const std::lock_guard lock(mutex_);
+  launch_ = std::move(launch);
+}
+
+ELASTIC_DECL void job_monitor_core::locate_logs(std::function<std::string()> ask) {
+  const std::lock_guard lock(mutex_);
+  log_dir_ = std::move(ask);
 }
 
 ELASTIC_DECL std::string job_monitor_core::curves() const {
@@ -79992,7 +80386,7 @@ ELASTIC_DECL void job_monitor_core::demanded(report_demand demand) {
     is_report_noted_ = false;
     reports_to_itself_ = false;
     *wanted_output_ = {};
-    unsent_output_.clear();
+    ++breaks_;
   }
   wanted_ = demand;
   has_progress_ = true;
@@ -80017,6 +80411,11 @@ ELASTIC_DECL output_request job_monitor_core::wanted_output() const {
   const std::lock_guard lock(mutex_);
   const bool is_own = wanted_output_->viewer == view_.job().epoch();
   return is_own ? output_request() : *wanted_output_;
+}
+
+ELASTIC_DECL int job_monitor_core::breaks() const {
+  const std::lock_guard lock(mutex_);
+  return breaks_;
 }
 
 ELASTIC_DECL void job_monitor_core::on_output_demand(std::function<void()> call) {
@@ -80046,6 +80445,7 @@ ELASTIC_DECL std::string job_monitor_core::next_report() {
   const std::lock_guard lock(mutex_);
   is_report_noted_ = false;
   if (wanted_ == report_demand::nothing || reports_to_itself_) return {};
+  if (wanted_ == report_demand::progress) measure_workers();
   const bool has_progress = wanted_ == report_demand::progress && has_progress_;
   std::string report = feed_->next(view_, has_progress);
   if (!report.empty()) return report;
@@ -80082,10 +80482,12 @@ ELASTIC_DECL void job_monitor_core::end_following() {
   pass_demand();
 }
 
-ELASTIC_DECL void job_monitor_core::look() {
+ELASTIC_DECL std::shared_ptr<const job_view> job_monitor_core::look() {
   const std::lock_guard lock(mutex_);
   looked_us_ = now_us();
   pass_demand();
+  measure_workers();
+  return shown_view();
 }
 
 ELASTIC_DECL report_demand job_monitor_core::demand_at(std::int64_t now_us) const {
@@ -80118,7 +80520,8 @@ ELASTIC_DECL void job_monitor_core::pass_output_demand() {
 ELASTIC_DECL std::shared_ptr<const std::int64_t> job_monitor_core::begin_reading(
     const output_reading& reading) {
   const std::lock_guard lock(mutex_);
-  const std::int64_t id = desk_->begin(reading, std::as_const(view_).whole());
+  const job_view& view = view_;
+  const std::int64_t id = desk_->begin(reading, view.whole(), view.job().epoch());
   if (id == 0) return nullptr;
   pass_output_demand();
   return {new std::int64_t(id), [this](const std::int64_t* ended) {
@@ -80131,9 +80534,19 @@ ELASTIC_DECL std::shared_ptr<const std::int64_t> job_monitor_core::begin_reading
 
 ELASTIC_DECL output_delivery job_monitor_core::collect_output(std::int64_t id) {
   const std::lock_guard lock(mutex_);
-  output_delivery delivery = desk_->collect(id, std::as_const(view_).whole());
+  const viewed_job& whole = std::as_const(view_).whole();
+  output_delivery delivery = desk_->collect(id, whole);
+  if (!whole.is_known() && view_.is_shown_elsewhere()) {
+    delivery.notices.emplace_back(
+        "another node shows the whole job: these are the lines of this one");
+  }
   pass_output_demand();
   return delivery;
+}
+
+ELASTIC_DECL bool job_monitor_core::awaits_output_end() const {
+  const std::lock_guard lock(mutex_);
+  return desk_->awaits_end(view_.whole());
 }
 
 ELASTIC_DECL void job_monitor_core::begin_serving(const void* server,
@@ -80142,9 +80555,7 @@ ELASTIC_DECL void job_monitor_core::begin_serving(const void* server,
   server_ = server;
   on_demand_ = std::move(on_demand);
   // The keys of a server are those of its own nodes.
-  if (!std::as_const(view_).whole().is_known()) return;
-  change_view().whole().forget();
-  announce_change();
+  if (std::as_const(view_).whole().is_known()) forget_nodes();
 }
 
 ELASTIC_DECL void job_monitor_core::end_serving(const void* server) {
@@ -80152,6 +80563,10 @@ ELASTIC_DECL void job_monitor_core::end_serving(const void* server) {
   if (server_ != server) return;
   server_ = nullptr;
   on_demand_ = {};
+  forget_nodes();
+}
+
+ELASTIC_DECL void job_monitor_core::forget_nodes() {
   desk_->lose_nodes();
   change_view().whole().forget();
   announce_change();
@@ -80200,6 +80615,204 @@ ELASTIC_DECL void job_monitor_core::listed(job_roster roster) {
 
 }  // namespace elastic::detail
 
+// ---- elastic/status/detail/output_message.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL bool output_reading::wants(std::int64_t rank, bool is_err) const {
+  const auto has_rank = [rank](const range& each) {
+    return rank >= each.first && rank <= each.last;
+  };
+  return (is_err ? has_err : has_out) &&
+         (ranks.empty() || std::any_of(ranks.begin(), ranks.end(), has_rank));
+}
+
+[[noreturn]] inline void refuse_reading(const std::string& why) {
+  throw error(errc::invalid_argument, why);
+}
+
+/// None: it is not a number from 0 to `most`.
+inline std::optional<std::int64_t> read_count(std::string_view text, std::int64_t most) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || stop != end || value < 0 || value > most) return std::nullopt;
+  return value;
+}
+
+ELASTIC_DECL std::vector<output_reading::range> parse_rank_ranges(std::string_view text) {
+  constexpr std::int64_t most = limits::job_ranks - 1;
+  std::vector<output_reading::range> ranges;
+  if (text.size() > limits::read_ranks_bytes) {
+    refuse_reading(fmt::format("the ranks are more than {} bytes long", limits::read_ranks_bytes));
+  }
+  for (bool goes_on = true; goes_on;) {
+    const std::size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    const std::size_t dash = part.find('-');
+    const auto first = read_count(part.substr(0, dash), most);
+    const auto last = dash == part.npos ? first : read_count(part.substr(dash + 1), most);
+    if (!first || !last || *last < *first) {
+      refuse_reading(fmt::format("ranks are numbers and ranges up to {}, such as 0-7,12: not {}",
+                                 most, in_quotes(part)));
+    }
+    ranges.push_back({*first, *last});
+    goes_on = comma != text.npos;
+    if (goes_on) text.remove_prefix(comma + 1);
+  }
+  return ranges;
+}
+
+ELASTIC_DECL int parse_read_lines(std::string_view text) {
+  const auto lines = read_count(text, limits::read_lines);
+  if (!lines) {
+    refuse_reading(fmt::format("lines is a number from 0 to {}: not {}", limits::read_lines,
+                               in_quotes(text)));
+  }
+  return static_cast<int>(*lines);
+}
+
+ELASTIC_DECL output_reading parse_output_query(std::string_view query) {
+  output_reading reading;
+  if (const auto ranks = query_value(query, "ranks"); !ranks.empty()) {
+    reading.ranks = parse_rank_ranges(ranks);
+  }
+  if (const auto stream = query_value(query, "stream"); !stream.empty()) {
+    reading.has_out = stream == "stdout";
+    reading.has_err = stream == "stderr";
+    if (!reading.has_out && !reading.has_err) {
+      refuse_reading("stream is stdout or stderr: not " + in_quotes(stream));
+    }
+  }
+  if (const auto lines = query_value(query, "lines"); !lines.empty()) {
+    reading.lines = parse_read_lines(lines);
+  }
+  reading.follows = has_parameter(query, "follow");
+  return reading;
+}
+
+ELASTIC_DECL std::string to_query(const output_reading& reading) {
+  std::string query = fmt::format("lines={}", reading.lines);
+  std::string ranks;
+  for (const output_reading::range& each : reading.ranks) {
+    ranks += fmt::format("{}{}", ranks.empty() ? "" : ",", each.first);
+    if (each.last != each.first) ranks += fmt::format("-{}", each.last);
+  }
+  if (!ranks.empty()) query += "&ranks=" + ranks;
+  if (!reading.has_out) query += "&stream=stderr";
+  if (!reading.has_err) query += "&stream=stdout";
+  if (reading.follows) query += "&follow";
+  return query;
+}
+
+ELASTIC_DECL std::uint64_t output_gaps::take(const output_piece& piece) {
+  std::uint64_t& end = ends_[{piece.rank, piece.is_err}];
+  // The stream of a rank that now runs on another node begins anew.
+  const std::uint64_t former = piece.begin < end ? 0 : end;
+  end = piece.begin + piece.text.size();
+  return piece.begin - former;
+}
+
+inline constexpr std::int64_t most_output_number = std::numeric_limits<std::int64_t>::max() / 2;
+
+// Messages are words of printable ASCII without quotes, and lines are base64: so the messages that
+// carry them need no escapes, and are parsed ten times as fast (see read_plain_json).
+
+/// Takes the words of a message from its front.
+class output_words {
+ public:
+  explicit output_words(std::string_view text) : rest_(text) {}
+
+  bool has_more() const { return !rest_.empty(); }
+
+  std::string_view next() {
+    const std::size_t size = std::min(rest_.find(' '), rest_.size());
+    const std::string_view word = rest_.substr(0, size);
+    rest_.remove_prefix(std::min(size + 1, rest_.size()));
+    return word;
+  }
+
+  std::int64_t number(std::int64_t most) {
+    const std::string_view word = next();
+    const auto value = read_count(word, most);
+    constexpr std::size_t shown = 40;
+    if (!value) {
+      refuse(fmt::format("{} is no number up to {}", in_quotes(word.substr(0, shown)), most));
+    }
+    return *value;
+  }
+
+  bool flag() { return number(1) == 1; }
+
+  [[noreturn]] static void refuse(const std::string& why) {
+    throw error(errc::protocol_violation, "a message about output cannot be read: " + why);
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+ELASTIC_DECL std::string to_text(const output_request& request) {
+  std::string text = fmt::format("{}", request.viewer);
+  for (const output_request::entry& each : request.readings) {
+    text += fmt::format(" {} {:d} {}", each.id, each.is_paused, to_query(each.reading));
+  }
+  return text;
+}
+
+ELASTIC_DECL output_request parse_output_request(std::string_view text) {
+  if (text.size() > limits::output_demand_bytes) output_words::refuse("it is too long");
+  output_words words(text);
+  output_request request;
+  request.viewer = words.number(most_output_number);
+  while (words.has_more()) {
+    if (request.readings.size() == limits::output_readers) output_words::refuse("too many read");
+    output_request::entry& entry = request.readings.emplace_back();
+    entry.id = words.number(most_output_number);
+    entry.is_paused = words.flag();
+    entry.reading = parse_output_query(words.next());
+  }
+  return request;
+}
+
+inline constexpr std::string_view output_report_begin = "output ";
+
+ELASTIC_DECL std::string to_text(const output_report& report) {
+  std::string text = fmt::format("{}{} {:d} {:d}", output_report_begin, report.id,
+                                 static_cast<int>(report.stage), report.lacks_out);
+  for (const output_piece& each : report.pieces) {
+    text += fmt::format(" {} {:d} {} {}", each.rank, each.is_err, each.begin, to_base64(each.text));
+  }
+  return text;
+}
+
+ELASTIC_DECL bool is_output_report(std::string_view text) {
+  return text.starts_with(output_report_begin);
+}
+
+ELASTIC_DECL output_report parse_output_report(std::string_view text) {
+  if (text.size() > limits::node_report_bytes) output_words::refuse("it is too long");
+  if (!is_output_report(text)) output_words::refuse("it does not begin as output does");
+  output_words words(text.substr(output_report_begin.size()));
+  output_report report;
+  report.id = words.number(most_output_number);
+  report.stage = static_cast<output_stage>(words.number(static_cast<int>(output_stage::ended)));
+  report.lacks_out = words.flag();
+  while (words.has_more()) {
+    output_piece& piece = report.pieces.emplace_back();
+    piece.rank = words.number(limits::job_ranks - 1);
+    piece.is_err = words.flag();
+    piece.begin = static_cast<std::uint64_t>(words.number(most_output_number));
+    std::optional<std::string> bytes = from_base64(words.next());
+    const bool is_whole = bytes && (bytes->empty() || bytes->ends_with('\n'));
+    if (!is_whole) output_words::refuse("a piece has no whole lines");
+    piece.text = std::move(*bytes);
+  }
+  return report;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/status/detail/output_sender.ipp ----
 
 namespace elastic::detail {
@@ -80224,8 +80837,12 @@ ELASTIC_DECL void output_sender::start() {
 
 ELASTIC_DECL task<void> output_sender::end() {
   is_ending_ = true;
-  const time_point deadline = time_->now() + limits::status_farewell;
+  const time_point deadline = time_->now() + farewell;
   co_await with_deadline(*time_, deadline, tasks_.wait());
+  while (monitor_->awaits_output_end() && time_->now() < deadline) {
+    const time_point next = time_->now() + limits::output_look;
+    co_await time_->sleep_until(next);
+  }
 }
 
 ELASTIC_DECL task<void> output_sender::close() {
@@ -80241,8 +80858,10 @@ ELASTIC_DECL void output_sender::wake() {
 
 ELASTIC_DECL task<void> output_sender::run(std::shared_ptr<output_sender> self) {
   for (;;) {
+    // In this order: a connection that breaks in between is noticed at the next look.
+    const int breaks = self->monitor_->breaks();
     const auto wanted = new_shared<const output_request>(self->monitor_->wanted_output());
-    self->update(*wanted);
+    self->update(*wanted, breaks);
     if (wanted->readings.empty()) break;
     const bool has_sent = co_await self->send_all(wanted);
     if (self->is_ending_ && !has_sent && !self->monitor_->has_unsent_output()) break;
@@ -80255,6 +80874,8 @@ ELASTIC_DECL task<void> output_sender::run(std::shared_ptr<output_sender> self) 
 /// Result: whether there was anything to send.
 ELASTIC_DECL task<bool> output_sender::send_all(std::shared_ptr<const output_request> wanted) {
   bool has_sent = false;
+  // Each reading comes first at a time when lines can be sent, so that none waits for another.
+  if (monitor_->has_unsent_output()) co_return has_sent;
   ++turn_;
   for (std::size_t index = 0; index < wanted->readings.size(); ++index) {
     const auto& entry = wanted->readings[(turn_ + index) % wanted->readings.size()];
@@ -80265,18 +80886,22 @@ ELASTIC_DECL task<bool> output_sender::send_all(std::shared_ptr<const output_req
   co_return has_sent;
 }
 
-/// A connection that breaks takes the demand with it for a while. Readings of the same viewer go on
-/// where they were.
-ELASTIC_DECL void output_sender::update(const output_request& wanted) {
-  if (wanted.viewer == 0) return;
-  if (std::exchange(viewer_, wanted.viewer) != wanted.viewer) sendings_.clear();
+/// A connection that breaks takes the demand with it for a while. Afterwards readings go on where
+/// they were, and the viewer is told where that is, since lines were lost with the connection.
+ELASTIC_DECL void output_sender::update(const output_request& wanted, int breaks) {
+  if (wanted.readings.empty()) return;
+  const bool is_connected_again = std::exchange(breaks_, breaks) != breaks;
   std::map<std::int64_t, sending> present;
   for (const output_request::entry& entry : wanted.readings) {
     auto known = sendings_.extract(entry.id);
     if (known) {
-      present.insert(std::move(known));
+      sending& mine = present.insert(std::move(known)).position->second;
+      if (!is_connected_again || !mine.feed) continue;
+      mine.feed->restate();
+      mine.told = output_stage::behind;
     } else {
-      present[entry.id].feed = new_shared<output_feed>(entry.reading);
+      auto feed = new_shared<output_feed>(entry.reading);
+      present.emplace(entry.id, sending{std::move(feed), entry.reading.follows});
     }
   }
   sendings_ = std::move(present);
@@ -80287,7 +80912,9 @@ ELASTIC_DECL task<bool> output_sender::send_some(std::int64_t id) {
   bool has_sent = false;
   sending& mine = sendings_.at(id);
   if (!mine.feed) co_return has_sent;
-  const bool has_ended = mine.is_drained && !mine.feed->reading().follows;
+  const bool has_ended =
+      mine.told >= (mine.follows ? output_stage::ended : output_stage::drained);
+  if (is_ending_) mine.feed->stop_following();
   for (int part = 0; part < limits::node_reports_at_once && !has_ended; ++part) {
     task<std::optional<std::vector<output_piece>>> reading =
         read_output(mine.feed, tails_, time_, output_report_lines_bytes);
@@ -80295,8 +80922,10 @@ ELASTIC_DECL task<bool> output_sender::send_some(std::int64_t id) {
     output_report report{id, {}};
     if (pieces) report.pieces = std::move(*pieces);
     report.lacks_out = mine.feed->lacks_out();
-    report.is_drained = !pieces || mine.feed->is_drained();
-    const bool is_news = report.is_drained && !std::exchange(mine.is_drained, report.is_drained);
+    const bool is_drained = !pieces || mine.feed->is_drained();
+    const output_stage most = is_ending_ ? output_stage::ended : output_stage::drained;
+    if (is_drained) report.stage = most;
+    const bool is_news = is_drained && std::exchange(mine.told, report.stage) != report.stage;
     const bool sends = is_news || !report.pieces.empty();
     if (sends) monitor_->send_output(to_text(report));
     has_sent = has_sent || sends;
@@ -80305,7 +80934,7 @@ ELASTIC_DECL task<bool> output_sender::send_some(std::int64_t id) {
       // A thread may still use it.
       mine.feed.reset();
     }
-    if (report.is_drained) break;
+    if (is_drained) break;
   }
   co_return has_sent;
 }
@@ -80454,6 +81083,10 @@ inline std::string worker_json(const viewed_worker& worker, double median, text_
     json.add("suspicion_reason", budget.spend(worker.suspicion_reason, 256));
   }
   if (worker.replacements > 0) json.add("replacements", worker.replacements);
+  if (worker.state == job_worker::condition::running && worker.usage.memory_bytes > 0) {
+    if (worker.usage.processors >= 0) json.add("processors", rounded(worker.usage.processors));
+    json.add("memory_bytes", worker.usage.memory_bytes);
+  }
   if (worker.step < 0) return json.text();
   json.add("step", worker.step).add("total", worker.total).add("progress_us", worker.progress_us);
   if (worker.step_seconds > 0) json.add("step_seconds", rounded(worker.step_seconds));
@@ -80789,9 +81422,27 @@ inline std::string vault_line(const job_state& job, std::int64_t now_us) {
   return line + fmt::format(", {} MiB, {} skipped\n", vault.bytes >> 20, vault.skipped);
 }
 
-ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
+inline std::string launch_json(const job_disclosure& shown) {
+  const job_launch& launch = shown.launch;
+  json_object json;
+  json.add("script", launch.script);
+  if (shown.has_secrets) {
+    std::vector<std::string> arguments;
+    for (const std::string& argument : launch.arguments) arguments.push_back(json_string(argument));
+    json.add_json("arguments", fmt::format("[{}]", fmt::join(arguments, ", ")));
+    if (launch.left_out > 0) json.add("arguments_left_out", launch.left_out);
+  }
+  json.add("user", launch.user).add("host", launch.host).add("log_dir", launch.log_dir);
+  return json.text();
+}
+
+ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us,
+                                  const job_disclosure& shown) {
   const job_state& job = view.job();
   json_object head;
+  // A page that asked for output in vain would be refused, which browsers take for an error of it.
+  head.add("shows_output", shown.has_secrets);
+  if (!shown.launch.script.empty()) head.add_json("launch", launch_json(shown));
   head.add("run_id", job.run_id()).add("role", job.role()).add("backend", job.backend());
   head.add("version", version_text).add("node", job.node());
   head.add("epoch", job.epoch()).add("sequence", job.sequence()).add("time_us", now_us);
@@ -80999,194 +81650,6 @@ ELASTIC_DECL void socket_stream::throw_if(asio_error_code failure) const {
 
 #if defined(ELASTIC_WITH_STATUS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1)
 
-// ---- elastic/status/detail/output_message.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL bool output_reading::wants(std::int64_t rank, bool is_err) const {
-  const auto has_rank = [rank](const range& each) {
-    return rank >= each.first && rank <= each.last;
-  };
-  return (is_err ? has_err : has_out) &&
-         (ranks.empty() || std::any_of(ranks.begin(), ranks.end(), has_rank));
-}
-
-[[noreturn]] inline void refuse_reading(const std::string& why) {
-  throw error(errc::invalid_argument, why);
-}
-
-/// None: it is not a number from 0 to `most`.
-inline std::optional<std::int64_t> read_count(std::string_view text, std::int64_t most) {
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, value);
-  if (failure != std::errc() || stop != end || value < 0 || value > most) return std::nullopt;
-  return value;
-}
-
-ELASTIC_DECL std::vector<output_reading::range> parse_rank_ranges(std::string_view text) {
-  constexpr std::int64_t most = limits::job_ranks - 1;
-  std::vector<output_reading::range> ranges;
-  if (text.size() > limits::read_ranks_bytes) {
-    refuse_reading(fmt::format("the ranks are more than {} bytes long", limits::read_ranks_bytes));
-  }
-  for (bool goes_on = true; goes_on;) {
-    const std::size_t comma = text.find(',');
-    const std::string_view part = text.substr(0, comma);
-    const std::size_t dash = part.find('-');
-    const auto first = read_count(part.substr(0, dash), most);
-    const auto last = dash == part.npos ? first : read_count(part.substr(dash + 1), most);
-    if (!first || !last || *last < *first) {
-      refuse_reading(fmt::format("ranks are numbers and ranges up to {}, such as 0-7,12: not {}",
-                                 most, in_quotes(part)));
-    }
-    ranges.push_back({*first, *last});
-    goes_on = comma != text.npos;
-    if (goes_on) text.remove_prefix(comma + 1);
-  }
-  return ranges;
-}
-
-ELASTIC_DECL int parse_read_lines(std::string_view text) {
-  const auto lines = read_count(text, limits::read_lines);
-  if (!lines) {
-    refuse_reading(fmt::format("lines is a number from 0 to {}: not {}", limits::read_lines,
-                               in_quotes(text)));
-  }
-  return static_cast<int>(*lines);
-}
-
-ELASTIC_DECL output_reading parse_output_query(std::string_view query) {
-  output_reading reading;
-  if (const auto ranks = query_value(query, "ranks"); !ranks.empty()) {
-    reading.ranks = parse_rank_ranges(ranks);
-  }
-  if (const auto stream = query_value(query, "stream"); !stream.empty()) {
-    reading.has_out = stream == "stdout";
-    reading.has_err = stream == "stderr";
-    if (!reading.has_out && !reading.has_err) {
-      refuse_reading("stream is stdout or stderr: not " + in_quotes(stream));
-    }
-  }
-  if (const auto lines = query_value(query, "lines"); !lines.empty()) {
-    reading.lines = parse_read_lines(lines);
-  }
-  reading.follows = has_parameter(query, "follow");
-  return reading;
-}
-
-ELASTIC_DECL std::string to_query(const output_reading& reading) {
-  std::string query = fmt::format("lines={}", reading.lines);
-  std::string ranks;
-  for (const output_reading::range& each : reading.ranks) {
-    ranks += fmt::format("{}{}-{}", ranks.empty() ? "" : ",", each.first, each.last);
-  }
-  if (!ranks.empty()) query += "&ranks=" + ranks;
-  if (!reading.has_out) query += "&stream=stderr";
-  if (!reading.has_err) query += "&stream=stdout";
-  if (reading.follows) query += "&follow";
-  return query;
-}
-
-inline constexpr std::int64_t most_output_number = std::numeric_limits<std::int64_t>::max() / 2;
-
-inline std::string output_entries(const std::vector<output_request::entry>& entries) {
-  std::string text;
-  for (const output_request::entry& each : entries) {
-    text += fmt::format("{}[{},{},{}]", text.empty() ? "" : ",", each.id, each.is_paused,
-                        json_string(to_query(each.reading)));
-  }
-  return "[" + text + "]";
-}
-
-inline void describe(output_request& request, record_rows& rows) {
-  rows.number("viewer", request.viewer, 0, most_output_number);
-  const auto* entries =
-      rows.list("readings", output_entries(request.readings), limits::output_readers);
-  if (!rows.reads()) return;
-  for (const nlohmann::ordered_json& entry : *entries) {
-    if (!entry.is_array() || entry.size() != 3 || !entry[0].is_number_integer() ||
-        !entry[1].is_boolean() || !entry[2].is_string()) {
-      rows.refuse("has a reading that is not a list of a number, a flag and a query");
-    }
-    request.readings.push_back({entry[0].get<std::int64_t>(), entry[1].get<bool>(),
-                               parse_output_query(entry[2].get<std::string>())});
-  }
-}
-
-ELASTIC_DECL std::string to_text(const output_request& request) {
-  json_object object;
-  write_record(object, request);
-  return object.text();
-}
-
-ELASTIC_DECL output_request parse_output_request(std::string_view text) {
-  output_request request;
-  read_record(json_fields("a request for output", text, limits::output_demand_bytes), request);
-  return request;
-}
-
-/// Base64, since lines need not be UTF-8.
-inline std::string output_pieces(const std::vector<output_piece>& pieces) {
-  std::string text;
-  for (const output_piece& each : pieces) {
-    text += fmt::format("{}[{},{},{},\"{}\"]", text.empty() ? "" : ",", each.rank, each.is_err,
-                        each.skipped, to_base64(each.text));
-  }
-  return "[" + text + "]";
-}
-
-inline output_piece read_output_piece(const record_rows& rows,
-                                      const nlohmann::ordered_json& entry) {
-  const bool has_shape = entry.is_array() && entry.size() == 4 && entry[0].is_number_unsigned() &&
-                         entry[1].is_boolean() && entry[2].is_number_unsigned() &&
-                         entry[3].is_string();
-  if (!has_shape) rows.refuse("has a piece that is not a rank, a flag, a number and a text");
-  output_piece piece;
-  const auto rank = entry[0].get<std::uint64_t>();
-  std::optional<std::string> bytes = from_base64(entry[3].get<std::string>());
-  if (rank >= limits::job_ranks || !bytes || !bytes->ends_with('\n')) {
-    rows.refuse("has a piece whose rank is too large, or whose text has no whole lines");
-  }
-  piece.rank = static_cast<std::int64_t>(rank);
-  piece.is_err = entry[1].get<bool>();
-  piece.skipped = entry[2].get<std::uint64_t>();
-  piece.text = std::move(*bytes);
-  return piece;
-}
-
-inline void describe(output_report& report, record_rows& rows) {
-  rows.number("output", report.id, 0, most_output_number);
-  rows.flag("drained", report.is_drained, presence::sparse);
-  rows.flag("lacks_stdout", report.lacks_out, presence::sparse);
-  const auto* pieces =
-      rows.list("pieces", output_pieces(report.pieces), limits::node_report_bytes);
-  if (!rows.reads()) return;
-  for (const nlohmann::ordered_json& entry : *pieces) {
-    report.pieces.push_back(read_output_piece(rows, entry));
-  }
-}
-
-inline constexpr std::string_view output_report_begin = "{\"output\": ";
-
-ELASTIC_DECL std::string to_text(const output_report& report) {
-  json_object object;
-  write_record(object, report);
-  return object.text();
-}
-
-ELASTIC_DECL bool is_output_report(std::string_view text) {
-  return text.starts_with(output_report_begin);
-}
-
-ELASTIC_DECL output_report parse_output_report(std::string_view text) {
-  output_report report;
-  read_record(json_fields("the output of a node", text, limits::node_report_bytes), report);
-  return report;
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/status/detail/status_gate.ipp ----
 
 namespace elastic::detail {
@@ -81218,6 +81681,12 @@ inline std::string_view cookie_value(std::string_view cookies, std::string_view 
     }
   }
   return {};
+}
+
+ELASTIC_DECL bool may_see_secrets(const status_gate& gate, std::optional<std::uint32_t> client,
+                                  std::uint32_t owner) {
+  if (!client) return !gate.token.empty();
+  return *client == owner || *client == 0;
 }
 
 ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right) {
@@ -81516,7 +81985,7 @@ inline constexpr char page_html[] = R"embedded(<!doctype html>
   <details id="table">
     <summary>All ranks as a table</summary>
     <table>
-      <thead><tr><th>rank<th>node<th>pid<th>state<th>step<th>s a step<th>× median</thead>
+      <thead><tr><th>rank<th>node<th>pid<th>state<th>step<th>s a step<th>× median<th>CPU<th>memory</thead>
       <tbody id="rows"></tbody>
     </table>
     <p id="more" class="hint"></p>
@@ -81540,6 +82009,7 @@ const span = seconds => {
   const minutes = Math.floor(whole / 60) % 60;
   return hours ? hours + " h " + minutes + " min" : minutes + " min " + whole % 60 + " s";
 };
+const mib = bytes => Math.round(bytes / 1048576) + " MiB";
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const over = () => isOver(job);
 const last = () => job.attempts[job.attempts.length - 1];
@@ -81563,6 +82033,17 @@ function rankAll() {
 }
 const workers = () => [...ranks.values()];
 const isOwn = rank => job.workers.some(worker => worker.rank === rank);
+
+// What runs, for whom and where. Only some readers get the arguments.
+function launchFacts() {
+  const { script, arguments: words = [], arguments_left_out: more, user, host, log_dir: logs } =
+    job.launch || {};
+  if (!script) return [];
+  const command = [script, ...words].join(" ") + (more ? " and " + more + " more" : "");
+  const facts = [["script", command], ["user", user], ["host", host]];
+  if (logs) facts.push(["logs", logs]);
+  return facts;
+}
 
 function showHead() {
   const state = goneAt ? "gone" : job.condition;
@@ -81597,7 +82078,7 @@ function showHead() {
   }
   if (job.standbys && !over()) {
     const { ready, making, memory_bytes: bytes } = job.standbys;
-    const memory = bytes ? " (" + Math.round(bytes / 1048576) + " MiB)" : "";
+    const memory = bytes ? " (" + mib(bytes) + ")" : "";
     const more = making ? ", " + making + " in the making" : "";
     facts.push(["standbys", ready + " ready" + memory + more]);
   }
@@ -81605,7 +82086,7 @@ function showHead() {
     const basis = job.has_steps ? "" : " (no steps reported)";
     facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %" + basis]);
   }
-  facts.push(["begun", clock(job.began_us)], ["time zone", zone]);
+  facts.push(["begun", clock(job.began_us)], ["time zone", zone], ...launchFacts());
   $("facts").replaceChildren(...pairsOf(facts));
 }
 
@@ -81773,11 +82254,16 @@ function drawGrid() {
   canvas.setAttribute("aria-label", "ranks by nodes: " + words.join(", "));
 }
 
+// Where nobody has looked yet, there are no values.
+const processors = worker =>
+  worker.processors >= 0 ? Math.round(worker.processors * 100) + " %" : "";
+const memory = worker => worker.memory_bytes ? mib(worker.memory_bytes) : "";
+
 // What a table and a cell say of a worker, as the columns of the table.
 const columns = worker => [worker.rank, worker.on, worker.pid || "", slow(worker) ?
   worker.state + ", " + lags(worker) : worker.state, worker.step >= 0 ? worker.step : "",
   worker.step_seconds ? worker.step_seconds.toPrecision(3) : "",
-  worker.ratio ? worker.ratio.toFixed(2) : ""];
+  worker.ratio ? worker.ratio.toFixed(2) : "", processors(worker), memory(worker)];
 const mostRows = 512;
 
 function showTable() {
@@ -81821,6 +82307,10 @@ function showRank() {
     if (worker.ratio) text += " · " + worker.ratio.toFixed(2) + " × the median";
     if (worker.progress_us) text += " · said " + span((now() - worker.progress_us) / 1e6) + " ago";
     lines.push(make("p", "", text));
+  }
+  if (worker.memory_bytes) {
+    const used = worker.processors >= 0 ? "CPU " + processors(worker) + " · " : "";
+    lines.push(make("p", "", used + "memory " + memory(worker)));
   }
   if (worker.suspicion) {
     lines.push(make("p", "mark", "seems " + worker.suspicion + ": " + worker.suspicion_reason));
@@ -81921,7 +82411,7 @@ $("grid").addEventListener("click", event => {
 
 $("grid").addEventListener("mousemove", event => {
   const worker = ranks.get(rankAt(event));
-  const names = ["rank", "on", "pid", "", "step", "s a step:", "× median:"];
+  const names = ["rank", "on", "pid", "", "step", "s a step:", "× median:", "CPU", "memory"];
   $("grid").title = !worker ? "" : columns(worker)
     .map((value, index) => value === "" ? "" : (names[index] + " " + value).trim())
     .filter(text => text).join(" · ");
@@ -82099,6 +82589,8 @@ setInterval(() => {
   showAttempts();
   askOutput();
   showCurves();
+  // Nothing tells of what workers use.
+  if (Date.now() - fetched > 5000) feed.refresh();
 }, 1000);
 addEventListener("resize", () => { if (job) drawGrid(); });
 matchMedia("(prefers-color-scheme: dark)")
@@ -82313,12 +82805,8 @@ inline std::optional<status_answer> content_of(const http_head& request,
   } else if (path == "/api/v1/job") {
     const bool is_plain = request.header("accept") == "text/plain";
     if (!is_plain) answer.type = "application/json";
-    const std::shared_ptr<const job_view> view = source.view();
-    answer.body = is_plain ? job_text(*view, now_us) : job_json(*view, now_us);
-    // A page that tried would be refused, which browsers take for an error of the page.
-    if (!is_plain) {
-      answer.body.insert(1, fmt::format("\"shows_output\": {}, ", source.shows_output));
-    }
+    const std::shared_ptr<const job_view> view = source.look();
+    answer.body = is_plain ? job_text(*view, now_us) : job_json(*view, now_us, source.disclosure());
   } else if (path == "/api/v1/curves") {
     answer.type = "application/json";
     answer.body = source.curves();
@@ -82459,6 +82947,13 @@ inline role_views views_of(const roles_source& source) {
   return views;
 }
 
+/// The same for somebody who looks at the job.
+inline role_views looks_of(const roles_source& source) {
+  role_views views;
+  for (const roles_source::entry& each : source.roles) views.push_back(each.source.look());
+  return views;
+}
+
 inline std::string metrics_of(const roles_source& source, metrics_format format,
                               std::int64_t now_us) {
   const std::shared_ptr<const roles_monitor::snapshot> view = source.view();
@@ -82498,7 +82993,7 @@ inline std::optional<status_answer> overview_of(const http_head& request,
     const bool is_plain = request.header("accept") == "text/plain";
     if (!is_plain) answer.type = "application/json";
     const std::shared_ptr<const roles_monitor::snapshot> view = source.view();
-    const role_views views = views_of(source);
+    const role_views views = looks_of(source);
     answer.body = is_plain ? overview_text(*view, views) : overview_json(*view, views, now_us);
   } else if (path == "/api/v1/events") {
     answer.type = "text/event-stream";
@@ -82587,10 +83082,11 @@ inline bool is_utf8(std::string_view text) {
   return true;
 }
 
-ELASTIC_DECL std::string output_event(const output_piece& piece) {
+ELASTIC_DECL std::string output_event(const output_piece& piece, std::uint64_t skipped) {
+  if (piece.text.empty() && skipped == 0) return {};
   json_object object;
   object.add("rank", piece.rank).add("stream", piece.is_err ? "stderr" : "stdout");
-  if (piece.skipped > 0) object.add("skipped", piece.skipped);
+  if (skipped > 0) object.add("skipped", skipped);
   // Lines need not be UTF-8, and whoever keeps them wants them as they are.
   is_utf8(piece.text) ? object.add("text", piece.text)
                       : object.add("base64", to_base64(piece.text));
@@ -82760,12 +83256,17 @@ inline bool sends_output(const viewed_node& node) {
   return !node.is_own && node.epoch != 0 && node.entry.presence != node_presence::lost;
 }
 
-ELASTIC_DECL std::int64_t output_desk::begin(const output_reading& reading,
-                                             const viewed_job& job) {
+inline std::size_t memory_of(const output_piece& piece) {
+  return sizeof piece + piece.text.size();
+}
+
+ELASTIC_DECL std::int64_t output_desk::begin(const output_reading& reading, const viewed_job& job,
+                                             std::int64_t viewer) {
   if (readers_.size() >= limits::output_readers) return 0;
-  reader& made = readers_.emplace(++last_, reader{reading, {}}).first->second;
+  last_ = std::max(last_, viewer) + 1;
+  reader& made = readers_.emplace(last_, reader{reading}).first->second;
   for (const viewed_node& node : job.nodes()) {
-    if (sends_output(node)) made.awaited.insert(node.entry.key);
+    if (sends_output(node)) made.nodes.emplace(node.entry.key, output_stage::behind);
   }
   return last_;
 }
@@ -82773,27 +83274,27 @@ ELASTIC_DECL std::int64_t output_desk::begin(const output_reading& reading,
 ELASTIC_DECL void output_desk::end(std::int64_t id) { readers_.erase(id); }
 
 ELASTIC_DECL void output_desk::lose_nodes() {
-  for (auto& [id, each] : readers_) each.awaited.clear();
+  for (auto& [id, each] : readers_) each.nodes.clear();
 }
 
 ELASTIC_DECL void output_desk::take(std::int64_t node, output_report report) {
   const auto place = readers_.find(report.id);
   if (place == readers_.end()) return;
   reader& target = place->second;
-  if (report.is_drained) target.awaited.erase(node);
+  output_stage& stage = target.nodes[node];
+  stage = std::max(stage, report.stage);
   target.lacks_out = target.lacks_out || report.lacks_out;
   for (output_piece& piece : report.pieces) {
     if (!target.reading.wants(piece.rank, piece.is_err)) continue;
-    target.bytes += piece.text.size();
+    target.bytes += memory_of(piece);
     target.pieces.push_back(std::move(piece));
   }
   while (target.bytes > limits::output_queue_bytes) {
-    const output_piece& oldest = target.pieces.front();
-    target.dropped[{oldest.rank, oldest.is_err}] += oldest.skipped + oldest.text.size();
-    target.bytes -= oldest.text.size();
+    target.bytes -= memory_of(target.pieces.front());
     target.pieces.pop_front();
   }
-  if (target.bytes > limits::output_queue_bytes / 2) target.is_paused = true;
+  // What 64 nodes send until they have heard of it, too, has room.
+  if (target.bytes > limits::output_queue_bytes / 4) target.is_paused = true;
 }
 
 ELASTIC_DECL output_delivery output_desk::collect(std::int64_t id, const viewed_job& job) {
@@ -82801,26 +83302,40 @@ ELASTIC_DECL output_delivery output_desk::collect(std::int64_t id, const viewed_
   const auto place = readers_.find(id);
   if (place == readers_.end()) return made;
   reader& source = place->second;
-  made.lacks_out = source.lacks_out;
+  if (source.lacks_out) made.notices.emplace_back(lacking_stdout);
   for (const viewed_node& node : job.nodes()) {
-    if (source.awaited.contains(node.entry.key) && sends_output(node)) {
+    const auto sender = source.nodes.find(node.entry.key);
+    if (sender == source.nodes.end()) continue;
+    if (node.entry.presence == node_presence::lost) {
+      made.notices.push_back(fmt::format(
+          "the node {} is lost: lines that it had not sent yet are missing", node.entry.name));
+    } else if (sender->second == output_stage::behind) {
       made.awaited.push_back(node.entry.name);
     }
   }
   // The rest waits here, where the oldest of it can be dropped.
   std::size_t size = 0;
   while (!source.pieces.empty() && size < limits::output_queue_bytes / 8) {
-    output_piece& piece = source.pieces.front();
-    if (const auto lost = source.dropped.extract({piece.rank, piece.is_err})) {
-      piece.skipped += lost.mapped();
-    }
-    size += piece.text.size();
-    made.pieces.push_back(std::move(piece));
+    size += memory_of(source.pieces.front());
+    made.pieces.push_back(std::move(source.pieces.front()));
     source.pieces.pop_front();
   }
   source.bytes -= size;
-  if (source.bytes < limits::output_queue_bytes / 4) source.is_paused = false;
+  if (source.bytes < limits::output_queue_bytes / 8) source.is_paused = false;
   return made;
+}
+
+ELASTIC_DECL bool output_desk::awaits_end(const viewed_job& job) const {
+  const auto waits = [&](const auto& each) {
+    const reader& target = each.second;
+    if (!target.reading.follows || target.is_paused) return false;
+    return std::any_of(job.nodes().begin(), job.nodes().end(), [&](const viewed_node& node) {
+      const auto sender = target.nodes.find(node.entry.key);
+      return sender != target.nodes.end() && sends_output(node) &&
+             sender->second != output_stage::ended;
+    });
+  };
+  return std::any_of(readers_.begin(), readers_.end(), waits);
 }
 
 ELASTIC_DECL std::string output_desk::demand(std::int64_t viewer) const {
@@ -82867,19 +83382,20 @@ ELASTIC_DECL bool line_picker::put(const line_piece& piece, std::string& out) {
   return true;
 }
 
-ELASTIC_DECL void stream_reader::read(const output_source& source) {
+ELASTIC_DECL void stream_reader::read(const output_source& source, bool has_ended) {
   if (has_lines()) return;
   ready_.clear();
   taken_ = 0;
   is_at_end_ = true;
   const std::optional<int> last_lines = last_lines_;
   source.path.empty() ? read_kept(source) : read_file(source.path);
+  if (has_ended && is_at_end_) picker_.finish(ready_);
   if (last_lines && !last_lines_) keep_last(*last_lines);
 }
 
 ELASTIC_DECL void stream_reader::read_kept(const output_source& source) {
   if (std::exchange(pid_, source.pid) != source.pid) {
-    if (position_ > 0) finish();
+    if (position_ > 0) picker_.finish(ready_);
     position_ = 0;
   }
   const std::uint64_t begin = source.end - source.kept.size();
@@ -82894,80 +83410,98 @@ ELASTIC_DECL void stream_reader::read_kept(const output_source& source) {
   position_ = source.end;
 }
 
-ELASTIC_DECL auto stream_reader::look_at(const std::string& path) -> file_place {
-  struct stat found{};
-  if (::stat(path.c_str(), &found) != 0) return {0, 0, 0, errno == ENOENT};
+/// The time at which a file was made, in nanoseconds since 1970; 0: the system does not say.
+inline std::int64_t birth_of(int file) {
+#if defined(STATX_BTIME)
+  struct statx found{};
+  if (::statx(file, "", AT_EMPTY_PATH, STATX_BTIME, &found) != 0) return 0;
+  return found.stx_btime.tv_sec * 1'000'000'000 + found.stx_btime.tv_nsec;
+#else
+  static_cast<void>(file);
+  return 0;
+#endif
+}
+
+ELASTIC_DECL auto stream_reader::open(const std::string& path) -> open_file {
   // A process may have put anything there, even a FIFO without a writer.
-  if (!S_ISREG(found.st_mode)) return {};
-  return {found.st_dev, found.st_ino, static_cast<std::uint64_t>(found.st_size)};
+  open_file file{unique_fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))};
+  file.is_missing = !file.fd && errno == ENOENT;
+  struct stat found{};
+  if (!file.fd || ::fstat(file.fd.get(), &found) != 0 || !S_ISREG(found.st_mode)) {
+    file.fd.reset();
+    return file;
+  }
+  file.id = {found.st_dev, found.st_ino, birth_of(file.fd.get())};
+  file.size = static_cast<std::uint64_t>(found.st_size);
+  return file;
+}
+
+/// The file to read from: the one that was read last, under the name that rotations have given it,
+/// as long as more is in it; then the one that came after it.
+ELASTIC_DECL auto stream_reader::open_next(const std::string& path) const -> open_file {
+  open_file newest = open(path);
+  newest.is_newest = true;
+  if (!file_ || newest.id == *file_) return newest;
+  open_file newer;
+  // While files are renamed, one number is missing.
+  for (int number = 1, missing = 0; number < limits::log_files && missing < 2; ++number) {
+    open_file older = open(fmt::format("{}.{}", path, number));
+    if (!older.fd) ++missing;
+    if (!older.fd) continue;
+    if (older.id == *file_ && position_ < older.size) return older;
+    if (older.id == *file_) return newer.fd ? std::move(newer) : std::move(newest);
+    newer = std::move(older);
+  }
+  return newest;
 }
 
 ELASTIC_DECL void stream_reader::read_file(const std::string& path) {
-  const file_place now = look_at(path);
-  if (file_.number != 0 && !now.is_same_file(file_)) {
-    // A rotation has renamed the file that was read.
-    const std::string former = path + ".1";
-    const file_place rest = look_at(former);
-    if (rest.is_same_file(file_) && position_ < rest.size) {
-      const std::uint64_t before = position_;
-      read_on(former, rest.size);
-      is_at_end_ = position_ == before;
-      if (!is_at_end_) return;
-    }
-  }
-  if (now.number == 0) {
-    // A later file of this name is another one, although the system may give it the same number.
-    if (now.is_missing && file_.number != 0) finish();
-    if (now.is_missing) file_ = {};
+  const open_file file = open_next(path);
+  if (!file.fd) {
+    // A later file of this name is another one.
+    if (file.is_missing && std::exchange(file_, std::nullopt)) picker_.finish(ready_);
     return;
   }
-  if (!now.is_same_file(file_) || now.size < position_) {
-    if (now.is_same_file(file_)) {
-      picker_ = {};
-    } else {
-      finish();
-    }
+  const bool is_other = std::exchange(file_, file.id) != file.id;
+  if (is_other) picker_.finish(ready_);
+  if (is_other || file.size < position_) {
+    picker_ = {};
     position_ = 0;
     is_mid_line_ = false;
   }
-  file_ = now;
-  if (now.size > position_) read_on(path, now.size);
+  read_on(file);
   last_lines_.reset();
 }
 
-/// Begins a window of the stream there. Result: the number of the bytes that are left out.
-ELASTIC_DECL std::uint64_t stream_reader::skip_to(std::uint64_t begin) {
-  if (begin <= position_) return 0;
-  picker_ = {};
-  is_mid_line_ = true;
-  return begin - std::exchange(position_, begin);
-}
-
-ELASTIC_DECL void stream_reader::read_on(const std::string& path, std::uint64_t end) {
-  const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!file) return;
-  const std::uint64_t window = std::min<std::uint64_t>(end, limits::read_backlog_bytes);
-  const std::uint64_t left_out = skip_to(end - window);
-  if (!last_lines_) skipped_ += left_out;
-  std::string piece(limits::read_piece_bytes, '\0');
-  while (position_ < end) {
+ELASTIC_DECL void stream_reader::read_on(const open_file& file) {
+  constexpr std::uint64_t most = limits::read_backlog_bytes;
+  if (const auto begin = file.size - std::min(file.size, most); position_ < begin) {
+    if (!last_lines_) skipped_ += begin - position_;
+    picker_ = {};
+    is_mid_line_ = true;
+    position_ = begin;
+  }
+  const std::uint64_t rest = file.size - position_;
+  std::string piece(std::min<std::uint64_t>(rest, limits::read_piece_bytes), '\0');
+  while (position_ < file.size) {
     const ssize_t size =
-        ::pread(file.get(), piece.data(), piece.size(), static_cast<off_t>(position_));
+        ::pread(file.fd.get(), piece.data(), piece.size(), static_cast<off_t>(position_));
     if (size <= 0) return;
     position_ += static_cast<std::uint64_t>(size);
     feed(std::string_view(piece).substr(0, static_cast<std::size_t>(size)));
     // The last lines are among all of them.
     if (!last_lines_ && has_lines()) break;
   }
-  is_at_end_ = position_ >= end;
+  is_at_end_ = file.is_newest && position_ >= file.size;
 }
 
 ELASTIC_DECL void stream_reader::feed(std::string_view bytes) {
   if (is_mid_line_) {
     const std::size_t end = bytes.find('\n');
-    if (end == bytes.npos) return;
-    is_mid_line_ = false;
-    bytes.remove_prefix(end + 1);
+    const std::size_t size = end == bytes.npos ? bytes.size() : end + 1;
+    if (!last_lines_) skipped_ += size;
+    bytes.remove_prefix(size);
+    is_mid_line_ = end == bytes.npos;
   }
   picker_.feed(bytes, ready_);
 }
@@ -83027,6 +83561,10 @@ ELASTIC_DECL std::vector<output_piece> output_feed::next(const std::vector<outpu
   update(sources);
   std::vector<output_piece> pieces;
   std::size_t size = 0;
+  for (; !unstated_.empty() && size < most; unstated_.pop_back(), size += piece_overhead) {
+    const auto [rank, is_err] = unstated_.back();
+    pieces.push_back({rank, is_err, ends_[unstated_.back()], {}});
+  }
   std::size_t idle = 0;
   while (idle < streams_.size() && size < most) {
     stream& each = streams_[turn_++ % streams_.size()];
@@ -83041,6 +83579,11 @@ ELASTIC_DECL std::vector<output_piece> output_feed::next(const std::vector<outpu
   return pieces;
 }
 
+ELASTIC_DECL void output_feed::restate() {
+  unstated_.clear();
+  for (const auto& [which, end] : ends_) unstated_.push_back(which);
+}
+
 /// Whether the worker's former stream, which has ended, is not read to its end yet.
 ELASTIC_DECL bool output_feed::waits(const stream& latter) const {
   return std::any_of(streams_.begin(), streams_.end(), [&](const stream& former) {
@@ -83051,16 +83594,13 @@ ELASTIC_DECL bool output_feed::waits(const stream& latter) const {
 
 ELASTIC_DECL void output_feed::give(stream& from, std::size_t most,
                                     std::vector<output_piece>& pieces) {
-  from.reader.read(from.source);
-  // Nothing follows: what has no line end is a line, too.
-  const bool is_last = !from.is_listed || !reading_.follows;
-  if (is_last && from.reader.has_read_all()) from.reader.finish();
+  const bool has_ended = !from.is_listed || !reading_.follows;
+  from.reader.read(from.source, has_ended);
   if (!from.reader.has_lines()) return;
-  output_piece& piece = pieces.emplace_back();
-  piece.rank = from.source.rank;
-  piece.is_err = from.source.is_err;
-  piece.skipped = from.reader.take_skipped();
-  piece.text = from.reader.take(most);
+  std::uint64_t& end = ends_[{from.source.rank, from.source.is_err}];
+  end += from.reader.take_skipped();
+  pieces.push_back({from.source.rank, from.source.is_err, end, from.reader.take(most)});
+  end += pieces.back().text.size();
 }
 
 ELASTIC_DECL task<std::optional<std::vector<output_piece>>> read_output(
@@ -90332,6 +90872,31 @@ inline viewed_worker read_worker(const record_rows& rows, const nlohmann::ordere
   return worker;
 }
 
+/// Local rank, processors, and bytes of memory of each worker; empty if there are none.
+inline std::string usage_list(const std::vector<viewed_worker>& workers) {
+  std::string text;
+  for (const viewed_worker& worker : workers) {
+    text += fmt::format("{}[{},{:.4g},{}]", text.empty() ? "[" : ",", worker.local_rank,
+                        worker.usage.processors, worker.usage.memory_bytes);
+  }
+  return text.empty() ? text : text + "]";
+}
+
+inline viewed_worker read_usage(const record_rows& rows, const nlohmann::ordered_json& entry,
+                                std::int64_t size) {
+  constexpr double most_processors = 1e6;
+  const bool is_entry = entry.is_array() && entry.size() == 3 && entry[1].is_number();
+  if (!is_entry || !(std::abs(entry[1].get<double>()) <= most_processors)) {
+    rows.refuse("has a use of a node that is not a list of a rank, processors and bytes");
+  }
+  viewed_worker worker;
+  worker.local_rank = report_number(rows, entry, 0, 0, size - 1);
+  worker.usage.processors = entry[1].get<double>();
+  worker.usage.memory_bytes =
+      report_number(rows, entry, 2, 0, std::numeric_limits<std::int64_t>::max());
+  return worker;
+}
+
 inline void describe(node_report& report, record_rows& rows) {
   constexpr auto most = std::numeric_limits<std::int64_t>::max() / 2;
   rows.flag("begins", report.begins);
@@ -90344,12 +90909,18 @@ inline void describe(node_report& report, record_rows& rows) {
   const auto* events =
       rows.list("events", report_list(report.events), limits::node_events_per_second);
   const auto* workers = rows.list("workers", report_list(report.workers), limits::local_world_size);
+  const auto* used = rows.list("usage", usage_list(report.used), limits::local_world_size,
+                               presence::sparse);
   if (!rows.reads()) return;
   for (const nlohmann::ordered_json& event : *events) {
     report.events.push_back(read_journal_record(json_fields("a line of the journal", event)));
   }
   for (const nlohmann::ordered_json& worker : *workers) {
     report.workers.push_back(read_worker(rows, worker, report.size));
+  }
+  if (!used) return;
+  for (const nlohmann::ordered_json& worker : *used) {
+    report.used.push_back(read_usage(rows, worker, report.size));
   }
 }
 
@@ -90434,13 +91005,17 @@ ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progre
   }
   for (std::size_t index = 0; index < told_.size() && size < report_room; ++index) {
     const viewed_worker& worker = view.workers()[index];
+    if (has_progress && std::exchange(told_[index].usage, worker.usage) != worker.usage) {
+      size += report_usage_bytes;
+      report.used.push_back(worker);
+    }
     if (!is_new(index, worker, has_progress)) continue;
     size += report_bytes(worker);
     report.workers.push_back(worker);
-    told_[index] = {worker.state, worker.pid, worker.step};
+    told_[index] = {worker.state, worker.pid, worker.step, told_[index].usage};
   }
   const bool has_news = is_other || head != head_ || !report.events.empty();
-  if (!has_news && report.workers.empty()) return {};
+  if (!has_news && report.workers.empty() && report.used.empty()) return {};
   report.begins = std::exchange(begins_, false);
   round_ = report.round;
   head_ = head;
