@@ -271,7 +271,7 @@ choose_python() {
 
 if [[ $run_ci == 1 ]]; then export ELASTIC_NOTHING_MISSING=1; fi
 # The same simulated jobs each time, so that CI fails by a change only: tests/long.sh has new ones.
-if [[ $run_ci == 1 ]]; then export ELASTIC_SIMULATION_FIRST=1 ELASTIC_SIMULATION_SEEDS=200; fi
+if [[ $run_ci == 1 ]]; then export ELASTIC_SIMULATION_FIRST=1 ELASTIC_SIMULATION_SEEDS=100; fi
 generator=()
 if command -v ninja >/dev/null; then generator=(-G Ninja); fi
 # Whoever builds once reads most headers once; ccache, which builds again, cannot.
