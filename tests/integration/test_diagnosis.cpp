@@ -108,7 +108,7 @@ TEST_CASE("diagnosis: --on-stall restart ends the rank that all wait for", "[int
   stalled_job job;
   const auto result =
       test::run_program(job.command(fault, {"--on-stall", "restart", "--max-restarts", "1"}),
-                        job.with_python(python), std::chrono::seconds(60));
+                        job.with_python(python), std::chrono::seconds(180));
   INFO(result.out << result.err);
   CHECK(result.code == 0);
   CHECK(has_text(result.err, "the job has stalled: rank 1 ("));
