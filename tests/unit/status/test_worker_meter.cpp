@@ -132,7 +132,7 @@ TEST_CASE("worker meter: thousands of workers take a hundredth of the time, and 
 }
 
 TEST_CASE("worker meter: /proc shows what this process uses", "[status]") {
-  const auto before = elastic::detail::read_worker(::getpid());
+  const auto before = elastic::detail::read_process_usage(::getpid());
   REQUIRE(before);
   REQUIRE(before->processor_time);
   CHECK(before->memory_bytes > 1024 * 1024);
@@ -140,13 +140,13 @@ TEST_CASE("worker meter: /proc shows what this process uses", "[status]") {
   std::optional<worker_reading> after = before;
   for (volatile std::uint64_t work = 0; *after->processor_time <= *before->processor_time;) {
     for (int turn = 0; turn < 10'000'000; ++turn) work = work + 1;
-    after = elastic::detail::read_worker(::getpid());
+    after = elastic::detail::read_process_usage(::getpid());
     REQUIRE(after);
     REQUIRE(after->processor_time);
   }
   CHECK(after->memory_bytes >= before->memory_bytes + 32 * 1024 * 1024);
   CHECK(memory.back() == 'x');
-  CHECK_FALSE(elastic::detail::read_worker(2'000'000'000));
+  CHECK_FALSE(elastic::detail::read_process_usage(2'000'000'000));
 }
 
 /// The records of a job whose only worker is this process.

@@ -27,7 +27,7 @@ struct worker_reading {
 };
 
 /// Empty: there is no such process. Takes about 50 µs, and 5 µs for each thread.
-ELASTIC_DECL std::optional<worker_reading> read_worker(pid_t pid);
+ELASTIC_DECL std::optional<worker_reading> read_process_usage(pid_t pid);
 
 /// Measures the workers of this node when somebody looks at them. It takes at most a hundredth of
 /// the time: if there are many workers, a look measures some, and the next one goes on with others.
@@ -39,7 +39,8 @@ class worker_meter {
   using measured = std::pair<std::size_t, worker_usage>;
 
   /// @param read  reads a process
-  explicit worker_meter(std::function<std::optional<worker_reading>(pid_t)> read = read_worker)
+  explicit worker_meter(
+      std::function<std::optional<worker_reading>(pid_t)> read = read_process_usage)
       : read_(std::move(read)) {}
 
   /// Measures workers that run; none if the last look was less than 2 s ago, or a hundred times as

@@ -12,7 +12,7 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL std::optional<worker_reading> read_worker(pid_t pid) {
+ELASTIC_DECL std::optional<worker_reading> read_process_usage(pid_t pid) {
   // A worker with thousands of threads would delay the others.
   constexpr std::size_t most_files = 1000;
   const std::optional<tree_usage> usage = look_at_tree(pid, most_files);
