@@ -49092,7 +49092,7 @@ struct worker_reading {
 };
 
 /// Empty: there is no such process. Takes about 50 µs, and 5 µs for each thread.
-ELASTIC_DECL std::optional<worker_reading> read_worker(pid_t pid);
+ELASTIC_DECL std::optional<worker_reading> read_process_usage(pid_t pid);
 
 /// Measures the workers of this node when somebody looks at them. It takes at most a hundredth of
 /// the time: if there are many workers, a look measures some, and the next one goes on with others.
@@ -49104,7 +49104,8 @@ class worker_meter {
   using measured = std::pair<std::size_t, worker_usage>;
 
   /// @param read  reads a process
-  explicit worker_meter(std::function<std::optional<worker_reading>(pid_t)> read = read_worker)
+  explicit worker_meter(
+      std::function<std::optional<worker_reading>(pid_t)> read = read_process_usage)
       : read_(std::move(read)) {}
 
   /// Measures workers that run; none if the last look was less than 2 s ago, or a hundred times as
@@ -80166,7 +80167,7 @@ ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles, me
 
 namespace elastic::detail {
 
-ELASTIC_DECL std::optional<worker_reading> read_worker(pid_t pid) {
+ELASTIC_DECL std::optional<worker_reading> read_process_usage(pid_t pid) {
   // A worker with thousands of threads would delay the others.
   constexpr std::size_t most_files = 1000;
   const std::optional<tree_usage> usage = look_at_tree(pid, most_files);
