@@ -11,6 +11,7 @@
 #include <elastic/status/add_monitor.hpp>
 #include <elastic/status/detail/job_monitor_core.hpp>
 #include <elastic/status/job_monitor.hpp>
+#include <elastic/telemetry/detail/output_tails.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>

@@ -7,6 +7,7 @@
 #include <elastic/base/version.hpp>
 #include <elastic/contract/detail/roles_document.hpp>
 #include <elastic/status/detail/command_request.hpp>
+#include <elastic/status/detail/job_curves.hpp>
 #include <elastic/status/detail/job_document.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/detail/roles_overview.hpp>

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/status/detail/embedded.hpp>
 #include <elastic/status/detail/event_sentence.hpp>
+#include <elastic/status/detail/job_curves.hpp>
 #include <elastic/status/detail/status_answer.hpp>
 #include <elastic/status/detail/status_gate.hpp>
 #include <elastic/status/status_address.hpp>
