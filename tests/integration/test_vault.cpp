@@ -182,7 +182,7 @@ std::set<std::string> undisturbed_ends(const std::string& steps) {
 struct pair_of_nodes : test::elasticrun_stage {
   std::unique_ptr<test::node_of_job> node(const std::string& name, const words& script) const {
     words command =
-        elasticrun({{"--nnodes", "2", "--nproc-per-node", "1", "--rdzv-id", "pair",
+        elasticrun({{"--nnodes", "2", "--nproc-per-node", "1", "--rdzv-id", left.value,
                      "--rdzv-backend", "c10d", "--rdzv-endpoint", meeting, "--node-name", name,
                      "--max-restarts", "4", "--monitor-interval", "0.1", "--vault-limit", "8M",
                      "--log-dir", folder / name, "vault_worker.py"},

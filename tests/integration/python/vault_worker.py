@@ -5,7 +5,8 @@
     vault_worker.py STEPS [RANK:CALL,RANK:CALL… [FACTOR [FILE]]]
 
 The kills are those of planned_kills.py, in commits and restores. The state has FACTOR times 32 KB.
-Both wait at step 20 until there is a FILE.
+Both wait at step 20 until there is a FILE. They find each other by the identifier of the job, which
+no other job on this host may have.
 """
 
 import hashlib
