@@ -55,21 +55,21 @@ inline std::optional<std::string> from_base64(std::string_view text) {
   while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
   const std::size_t letters = text.size() - padding;
 
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3);
+  std::string bytes(text.size() / 4 * 3, '\0');
+  char* end = bytes.data();
   std::uint32_t group = 0;
-  int bits = 0;
-  for (std::size_t index = 0; index < letters; ++index) {
-    const std::uint8_t value = values[static_cast<unsigned char>(text[index])];
-    if (value == 64) return std::nullopt;
-    group = (group << 6 | value) & 0xffff;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes.push_back(static_cast<char>(group >> bits & 0xff));
+  std::uint8_t all = 0;
+  for (std::size_t index = 0; index < text.size(); index += 4) {
+    for (std::size_t i = index; i < index + 4; ++i) {
+      const std::uint8_t value = i < letters ? values[static_cast<unsigned char>(text[i])] : 0;
+      all |= value;
+      group = group << 6 | value;
+    }
+    for (const int shift : {16, 8, 0}) *end++ = static_cast<char>(group >> shift & 0xff);
   }
-  const bool has_rest = (group & ((1U << bits) - 1)) != 0;
-  if (has_rest) return std::nullopt;
+  const bool has_rest = (group & ((1U << 8 * padding) - 1)) != 0;
+  if (all > 63 || has_rest) return std::nullopt;
+  bytes.resize(bytes.size() - padding);
   return bytes;
 }
 

@@ -71,8 +71,9 @@ class json_fields {
 
   std::string_view subject_;
   std::string_view text_;
-  // They refer to the text, or to the document.
+  // They refer to one of the texts, or to the document.
   std::vector<plain_field> fields_;
+  std::string unescaped_;
   // Null until a caller needs a field that is not plain.
   mutable std::shared_ptr<const nlohmann::ordered_json> document_;
 };

@@ -44,7 +44,7 @@ ELASTIC_DECL json_fields::json_fields(std::string_view subject, std::string_view
   if (text.size() > most_bytes) {
     refuse(fmt::format("is {} bytes long; up to {} are taken", text.size(), most_bytes));
   }
-  if (read_plain_json(text_, fields_)) return;
+  if (read_plain_json(text_, fields_, unescaped_)) return;
   document_ = new_shared<const nlohmann::ordered_json>(parse_json(text_));
   if (document_->is_discarded() && json_fault(text_).empty()) refuse_shape();
   constexpr std::size_t shown_bytes = 80;
