@@ -185,10 +185,10 @@ TEST_CASE("standby: those whose imports have read their rank serve only that",
                      "import marked, os, signal, sys\n"
                      "attempt = os.environ['TORCHELASTIC_RESTART_COUNT']\n"
                      "rank, device = os.environ['LOCAL_RANK'], os.environ['DEVICE']\n"
-                     "with open(sys.argv[1], 'a') as starts:\n"
-                     "    starts.write(f'{rank} {attempt} {os.getpid()} {marked.pid}\\n')\n"
                      "print('rank', rank, 'imported as', marked.rank, 'device', device, "
                      "flush=True)\n"
+                     "with open(sys.argv[1], 'a') as starts:\n"
+                     "    starts.write(f'{rank} {attempt} {os.getpid()} {marked.pid}\\n')\n"
                      "if attempt == '0':\n"
                      "    signal.pause()\n");
   running_program program(
