@@ -58,7 +58,7 @@ inline bool is_made_within(int events, const rendezvous_factory& factory) {
   }
   handler.reset();
   context.restart();
-  context.run_for(std::chrono::seconds(5));
+  context.run_for(leftover_limit);
   REQUIRE(context.stopped());
   return is_made;
 }
