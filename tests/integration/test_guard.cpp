@@ -14,6 +14,7 @@
 #include <support/co_test.hpp>
 #include <support/leftovers.hpp>
 #include <support/log_recorder.hpp>
+#include <support/raw_client.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/skip.hpp>
@@ -106,7 +107,7 @@ class marked_sleeps {
   const std::string& mark() const { return mark_; }
 
   /// Waits until there are this many.
-  bool become(std::size_t count, std::chrono::seconds patience = 30s) const {
+  bool become(std::size_t count, std::chrono::seconds patience = 100s) const {
     const auto limit = std::chrono::steady_clock::now() + patience;
     while (alive().size() != count) {
       if (std::chrono::steady_clock::now() > limit) return false;
@@ -142,7 +143,7 @@ class orphan_adoption {
   ~orphan_adoption() { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
 
   /// Waits until this process has no child.
-  bool await_none(std::chrono::seconds patience = 30s) const {
+  bool await_none(std::chrono::seconds patience = 100s) const {
     const auto limit = std::chrono::steady_clock::now() + patience;
     for (;;) {
       const pid_t ended = ::waitpid(-1, nullptr, WNOHANG);
@@ -202,7 +203,7 @@ class forked_host {
 
   /// Waits until its log has this text. Result: the whole log.
   const std::string& await_log(std::string_view text) {
-    const auto limit = std::chrono::steady_clock::now() + 30s;
+    const auto limit = std::chrono::steady_clock::now() + 100s;
     while (log_text_.find(text) == log_text_.npos) {
       pollfd more{log_, POLLIN, 0};
       const auto rest =
@@ -486,7 +487,7 @@ TEST_CASE("guard: a worker outlives the thread that started it", "[integration][
   };
   asio::co_spawn(context, wait, [](std::exception_ptr) {});
   context.restart();
-  context.run_for(30s);
+  context.run_for(100s);
   CHECK(status == exit_status::exited(4));
 }
 
@@ -499,15 +500,15 @@ CO_TEST("guard: one that has nothing to do is not woken", "[integration][guard]"
   CHECK(sleeps.become(4));
   const auto entry = detail::read_process(worker->pid());
   REQUIRE(entry);
-  // The script's own children have been taken in when nothing changes any more.
-  const auto seen_for = [&](std::chrono::milliseconds span) {
+  // On a busy machine it may take a while until the script's own children have been taken in.
+  const auto is_quiet_for = [&](std::chrono::milliseconds span) {
     const long before = switches(entry->parent);
     ::poll(nullptr, 0, static_cast<int>(span.count()));
-    return switches(entry->parent) - before;
+    return switches(entry->parent) == before;
   };
-  for (int tries = 0; tries < 100 && seen_for(50ms) != 0; ++tries) {
-  }
-  CHECK(seen_for(1s) == 0);
+  bool is_quiet = false;
+  for (int tries = 0; tries < 20 && !is_quiet; ++tries) is_quiet = is_quiet_for(2s);
+  CHECK(is_quiet);
   co_await worker->end_tree();
 }
 
@@ -559,7 +560,7 @@ TEST_CASE("guard: each tree is its own worker's, with several agents in one proc
   };
   std::exception_ptr failure;
   asio::co_spawn(context, run, [&](std::exception_ptr thrown) { failure = thrown; });
-  context.run_for(60s);
+  context.run_for(200s);
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -667,10 +668,12 @@ TEST_CASE("guard: that a debugger holds does not keep elasticrun from its end",
           "[integration][guard]") {
   const marked_sleeps sleeps;
   const std::string loop = "while :; do sleep " + sleeps.mark() + "; done";
-  running_program run(
-      job({"--shutdown-timeout", "0.2"}, "trap '' TERM; echo $PPID; " + loop));
+  running_program run(job({"--shutdown-timeout", "0.2"}, "trap '' TERM; echo $PPID; " + loop),
+                      {{"LOGLEVEL", "INFO"}});
   run.await_out("\n");
   CHECK(sleeps.become(1));
+  // A worker speaks before its guard has told the agent that it runs.
+  run.await_err("round 0: node 0 of 1");
   const pid_t guard = std::atoi(run.out().c_str());
   REQUIRE(test::leftovers::is_guard(guard));
   const debugger holding(guard);
@@ -728,6 +731,18 @@ if __name__ == "__main__":
   }
 
   bool exists() const { return std::filesystem::exists(path()); }
+
+  /// Whether `act` finds it gone, for one of several: what cleans it up has half a second for that,
+  /// which a busy machine does not always give it.
+  template <class Act>
+  static bool is_cleaned_up(Act act) {
+    constexpr int tries = 5;
+    for (int made = 0; made < tries; ++made) {
+      const shared_memory memory;
+      if (act(memory)) return true;
+    }
+    return false;
+  }
   bool vanishes() const {
     const auto limit = std::chrono::steady_clock::now() + 30s;
     while (exists() && std::chrono::steady_clock::now() < limit) ::poll(nullptr, 0, 1);
@@ -748,13 +763,15 @@ TEST_CASE("guard: shared memory of a worker that was killed is gone before the n
   for (const std::string policy : {"required", "none"}) {
     for (const std::string method : {"fork", "forkserver", "spawn"}) {
       CAPTURE(policy, method);
-      const shared_memory memory;
-      // The next attempt makes it under the same name.
-      const program_result result = run_program(
-          memory.job({"--guard", policy, "--max-restarts", "2"}, method, "die"));
+      program_result result;
+      const auto restarts_freely = [&](const shared_memory& memory) {
+        // The next attempt makes it under the same name.
+        result = run_program(memory.job({"--guard", policy, "--max-restarts", "2"}, method, "die"));
+        return result.code == 0 && !memory.exists();
+      };
+      const bool is_cleaned_up = shared_memory::is_cleaned_up(restarts_freely);
       INFO(result.err);
-      CHECK(result.code == 0);
-      CHECK_FALSE(memory.exists());
+      CHECK(is_cleaned_up);
     }
   }
 }
@@ -763,33 +780,37 @@ TEST_CASE("guard: shared memory is gone when a job was stopped", "[integration][
   for (const std::string policy : {"required", "none"}) {
     for (const std::string then : {"wait", "ignore"}) {
       CAPTURE(policy, then);
-      const shared_memory memory;
-      running_program run(
-          memory.job({"--guard", policy, "--shutdown-timeout", "0.2"}, "fork", then));
-      run.await_out("ready");
-      CHECK(memory.exists());
-      run.signal(SIGTERM);
-      run.wait();
-      CHECK_FALSE(memory.exists());
+      const auto is_gone = [&](const shared_memory& memory) {
+        running_program run(
+            memory.job({"--guard", policy, "--shutdown-timeout", "0.2"}, "fork", then));
+        run.await_out("ready");
+        CHECK(memory.exists());
+        run.signal(SIGTERM);
+        run.wait();
+        return !memory.exists();
+      };
+      CHECK(shared_memory::is_cleaned_up(is_gone));
     }
   }
 }
 
 TEST_CASE("guard: shared memory is gone after elasticrun was killed", "[integration][guard]") {
-  const shared_memory memory;
-  running_program run(memory.job({"--guard", "required"}, "fork", "wait"));
-  run.await_out("ready");
-  run.signal(SIGKILL);
-  run.wait();
-  CHECK(memory.vanishes());
+  CHECK(shared_memory::is_cleaned_up([](const shared_memory& memory) {
+    running_program run(memory.job({"--guard", "required"}, "fork", "wait"));
+    run.await_out("ready");
+    run.signal(SIGKILL);
+    run.wait();
+    return memory.vanishes();
+  }));
 }
 
 TEST_CASE("guard: a helper that was stopped cleans up", "[integration][guard]") {
   for (const std::string policy : {"required", "none"}) {
     CAPTURE(policy);
-    const shared_memory memory;
-    run_program(memory.job({"--guard", policy}, "fork", "stop tracker and die"));
-    CHECK_FALSE(memory.exists());
+    CHECK(shared_memory::is_cleaned_up([&](const shared_memory& memory) {
+      run_program(memory.job({"--guard", policy}, "fork", "stop tracker and die"));
+      return !memory.exists();
+    }));
   }
 }
 
@@ -875,11 +896,16 @@ CO_TEST("guard: what a worker leaves behind may linger until it has ended",
   for (process_launcher* const launcher : launchers.all()) {
     const temporary_directory folder;
     const std::string last = folder / "last";
-    process_spec spec = shell("(sleep 0.3; echo line > '" + last + "') & exit 0");
+    process_spec spec = shell("exec 3<&0; (read line <&3; echo line > '" + last + "') & exit 0");
+    int gate[2];
+    REQUIRE(::pipe2(gate, O_CLOEXEC) == 0);
+    spec.stdin_fd = gate[0];
     spec.linger = 1h;
     const std::unique_ptr<child> worker = co_await launcher->launch(spec);
+    ::close(gate[0]);
     co_await worker->wait();
     CHECK_FALSE(std::filesystem::exists(last));
+    ::close(gate[1]);
     co_await worker->end_tree();
     CHECK(test::file_text(last) == "line\n");
     CHECK(worker->killed_leftovers().empty());
@@ -975,9 +1001,12 @@ TEST_CASE("guard: elasticrun lets linger what was left behind, and names what it
   CHECK(lingering.code == 0);
   CHECK(test::file_text(last) == "line\n");
 
-  running_program killed(job({"--max-restarts", "0"}, "sleep " + sleeps.mark() +
-                                                          " & echo $!; sleep 0.2; exit 0"),
-                         {{"LOGLEVEL", "INFO"}});
+  // Before the shell's child has executed its program, it has the name of the shell.
+  const std::string is_asleep = "grep -aqzx " + sleeps.mark() + " /proc/$!/cmdline";
+  running_program killed(
+      job({"--max-restarts", "0"}, "sleep " + sleeps.mark() + " & echo $!; until " + is_asleep +
+                                       "; do sleep 0.01; done; exit 0"),
+      {{"LOGLEVEL", "INFO"}});
   const program_result result = killed.wait();
   CHECK(result.code == 0);
   CHECK_THAT(result.err, contains_text(fmt::format("which were killed: 'sleep {}' (pid {})",
@@ -1119,7 +1148,9 @@ TEST_CASE("guard: an agent that executes another program ends its trees", "[inte
   CHECK(sleeps.become(4));
   host.go();
   CHECK(sleeps.become(0));
-  CHECK(test::file_text(fmt::format("/proc/{}/comm", host.pid())) == "sleep\n");
+  // Its trees end a moment before it has its new name.
+  const std::string name = fmt::format("/proc/{}/comm", host.pid());
+  CHECK(test::comes_true([&] { return test::file_text(name) == "sleep\n"; }));
 }
 
 TEST_CASE("guard: an agent that runs out of memory leaves nothing", "[integration][guard][root]") {
@@ -1174,9 +1205,9 @@ TEST_CASE("guard: 8 trees are gone after the death of an agent of 4 GB",
   };
   plan.workers = 8;
   forked_host host(shell(sleeps.script("sleep 1000")), plan);
-  CHECK(sleeps.become(32, 100s));
+  CHECK(sleeps.become(32));
   host.kill();
-  CHECK(sleeps.become(0, 100s));
+  CHECK(sleeps.become(0));
 }
 
 TEST_CASE("guard: elasticrun killed at any moment of a launch leaves nothing",
@@ -1219,7 +1250,7 @@ TEST_CASE("guard: chains that fork without pause do not get away", "[integration
     }
     return count;
   };
-  const auto limit = std::chrono::steady_clock::now() + 30s;
+  const auto limit = std::chrono::steady_clock::now() + 100s;
   // Between two of a chain there may be none to be seen.
   int quiet = 0;
   while (quiet < 20 && std::chrono::steady_clock::now() < limit) {
@@ -1264,7 +1295,7 @@ class emulated_guard {
   /// The next that it tells; none after its end.
   std::optional<detail::guard_message> next() {
     pollfd poll_entry{socket_, POLLIN, 0};
-    if (::poll(&poll_entry, 1, 30'000) != 1) FAIL("the guard said nothing");
+    if (::poll(&poll_entry, 1, 100'000) != 1) FAIL("the guard said nothing");
     bool has_ended = false;
     const auto news = detail::receive_news(socket_, has_ended);
     if (!news) return std::nullopt;
@@ -1371,9 +1402,12 @@ TEST_CASE("guard: waits quietly for a process that it may not kill, and says so"
   REQUIRE(entry);
   REQUIRE(test::leftovers::is_guard(entry->parent));
   const long before = switches(entry->parent);
+  const auto begin = std::chrono::steady_clock::now();
   ::poll(nullptr, 0, 2500);
-  // It looks once a second; as often as before it gave up it would be 125 times.
-  CHECK(switches(entry->parent) - before <= 25);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  // It looks once a second; as often as before it gave up it would be 50 times.
+  CHECK(static_cast<double>(switches(entry->parent) - before) <= 10 * seconds);
   ::kill(stuck, SIGKILL);
   CHECK(host.wait() == 0);
 }
