@@ -48,7 +48,7 @@ class job {
                "last_call_timeout=0.5" + conf) {}
 
   void start(int count) {
-    for (int more = 0; more < count; ++more) running_.push_back(nodes_.node());
+    for (int more = 0; more < count; ++more) running_.push_back(nodes_.node("", options_));
   }
 
   void await_world(int size, int times = 1) {
@@ -83,15 +83,18 @@ class job {
 
   int count_killed() const { return endpoints_.count_killed(); }
 
-  /// From now on workers that are told to stop save something: they begin when the test lets them,
-  /// and take far longer than any grace.
-  void let_workers_save() {
+  /// From now on workers in a world of this size that are told to stop save something: they begin
+  /// when the test lets them, and take far longer than any grace.
+  void let_workers_save(int size) {
     nodes_.work = {"sh", "-c",
-                   fmt::format("trap 'until test -e {}/$$$$; do sleep 0.02; done; sleep 1; "
+                   fmt::format("if test $WORLD_SIZE = {}; then "
+                               "trap 'until test -e {}/$$$$; do sleep 0.02; done; sleep 1; "
                                "echo \"saved by $$$$;\"; exit 0' TERM; "
-                               "echo \"can save;\"; "
+                               "echo \"can save;\"; fi; "
                                "until test -e \"$0\"; do sleep 0.02; done",
-                               directory_.path())};
+                               size, directory_.path())};
+    // One after the other, on a busy machine.
+    options_ = {"--shutdown-timeout", "300"};
   }
   void let_save(const node_of_job& node) {
     std::ofstream(directory_ / std::to_string(node.worker())) << "saved";
@@ -115,6 +118,7 @@ class job {
   const candidate_endpoints endpoints_;
   temporary_directory directory_;
   job_of_nodes nodes_;
+  std::vector<std::string> options_;
   std::vector<std::unique_ptr<node_of_job>> running_;
 };
 
@@ -271,7 +275,8 @@ void check_saved(job& nodes, std::unique_ptr<node_of_job> node) {
 TEST_CASE("candidates: workers have time to save whoever is stopped, in whichever order",
           "[integration][nodes]") {
   job nodes("2:3");
-  nodes.let_workers_save();
+  // Two nodes may begin alone, before the third one has started.
+  nodes.let_workers_save(3);
   nodes.start(3);
   for (const std::size_t place : {0, 1, 2}) nodes.at(place)->await_out("can save;");
   SECTION("the leader alone") {
