@@ -48,4 +48,5 @@ def reserved_port():
     It lies below the ports that the kernel gives to programs that name none, and above those that
     elastic chooses from: such a port can have been promised to a program that is not yet there.
     """
-    return next(port for port in _PORTS if _is_free(port) and _has_taken(port))
+    # Not the other way round: a port that is looked at cannot be had by who has reserved it.
+    return next(port for port in _PORTS if _has_taken(port) and _is_free(port))

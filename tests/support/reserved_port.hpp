@@ -66,7 +66,8 @@ inline std::uint16_t reserved_port() {
     // A prime stride keeps processes with neighbouring pids apart.
     next = (next + 7919) % count;
     const auto port = static_cast<std::uint16_t>(first_port + next);
-    if (is_free(port) && has_taken(port)) return port;
+    // Not the other way round: a port that is looked at cannot be had by who has reserved it.
+    if (has_taken(port) && is_free(port)) return port;
   }
   FAIL("no port is free");
   return 0;
