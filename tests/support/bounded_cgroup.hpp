@@ -6,10 +6,12 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -23,7 +25,12 @@ class bounded_cgroup {
   bounded_cgroup(const bounded_cgroup&) = delete;
   bounded_cgroup& operator=(const bounded_cgroup&) = delete;
   ~bounded_cgroup() {
-    if (!path_.empty()) ::rmdir(path_.c_str());
+    if (path_.empty()) return;
+    // It cannot be removed until its processes have ended; the next one has the same name.
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (::rmdir(path_.c_str()) != 0 && std::chrono::steady_clock::now() < limit) {
+      std::this_thread::yield();
+    }
   }
 
   /// Moves the calling process into it.
