@@ -242,8 +242,8 @@ class job {
                        failure = thrown;
                        result = std::move(how);
                      });
-      context.run_for(60s);
-      if (!ended) FAIL("the job did not end within 60 s; its log:\n" << log->text());
+      context.run_for(300s);
+      if (!ended) FAIL("the job did not end in time; its log:\n" << log->text());
       check_nothing_left();
     }
     CHECK(remains.descriptors() == 0);
@@ -499,7 +499,7 @@ TEST_CASE("functions: workers that run one are stopped as all are",
         CHECK_FALSE(thrown);
         result = std::move(how);
       });
-      context.run_for(60s);
+      context.run_for(300s);
       CHECK(context.stopped());
       test_job.check_nothing_left();
     }
@@ -617,7 +617,7 @@ TEST_CASE("functions: copies die with the process that made them",
     asio::io_context context(1);
     const auto agent = make_agent(test_job.config, test_job.services);
     asio::co_spawn(context, agent->run(), [](std::exception_ptr, run_result) {});
-    context.run_for(60s);
+    context.run_for(300s);
     ::_exit(1);
   }
   int status = 0;
@@ -779,7 +779,7 @@ TEST_CASE("functions: each node has the values of its own workers, by rank in th
                          values.merge(result.return_values);
                        });
       }
-      context.run_for(60s);
+      context.run_for(300s);
       CHECK(context.stopped());
       test_job.check_nothing_left();
     }
