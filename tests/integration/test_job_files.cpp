@@ -613,7 +613,9 @@ stops_with = "trainer"
       {"--drain-file", drain, "--trace", trace, "--journal", journal, "--no-progress"});
   program->await_out("trains\n");
   program->await_out("serves\n", 2);
-  std::ofstream(drain) << "the fan is loud";
+  // Whole at once: an empty file is read again for a second only.
+  std::ofstream(drain + ".new") << "the fan is loud";
+  std::filesystem::rename(drain + ".new", drain);
   const program_result result = program->wait();
   INFO(result.err);
   CHECK(result.code == 128 + SIGTERM);
