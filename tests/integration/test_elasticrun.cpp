@@ -708,7 +708,7 @@ import os, resource, socket
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 store = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-connections = [socket.create_connection(store, 10) for _ in range(100)]
+connections = [socket.create_connection(store, 120) for _ in range(100)]
 for connection in connections:
     connection.sendall(b"\x06")
     assert len(connection.recv(8)) == 8

@@ -113,7 +113,7 @@ class stage {
   /// machine it may not answer in time.
   template <class Condition>
   task<worker_inspection> find(Condition is_sought, duration within = limits::inspection_time) {
-    const auto limit = std::chrono::steady_clock::now() + 25s;
+    const auto limit = std::chrono::steady_clock::now() + 120s;
     for (;;) {
       worker_inspection found = co_await inspect(within);
       if (is_sought(found)) co_return found;

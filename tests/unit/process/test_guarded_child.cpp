@@ -153,7 +153,7 @@ TEST_CASE("guarded child: a guard that does not tell of the end is given up", "[
   stage.end_worker();
   stage.context.run_for(elastic::limits::guard_silence / 2);
   CHECK_FALSE(stage.status);
-  stage.context.run_for(elastic::limits::guard_silence);
+  stage.context.run_for(elastic::limits::guard_silence * elastic::limits::guard_silences);
   REQUIRE(stage.status);
   CHECK(*stage.status == exit_status::guard_lost());
 }
@@ -164,7 +164,7 @@ TEST_CASE("guarded child: a guard that tells of the end late is heard", "[proces
   stage.end_worker();
   stage.context.run_for(elastic::limits::guard_silence / 2);
   stage.tell(guard_news::ended, 3 << 8);
-  stage.context.run_for(elastic::limits::guard_silence);
+  stage.context.run_for(elastic::limits::guard_silence * elastic::limits::guard_silences);
   REQUIRE(stage.status);
   CHECK(*stage.status == exit_status::exited(3));
 }

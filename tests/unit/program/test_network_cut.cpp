@@ -75,7 +75,7 @@ void send(const unique_fd& socket, const std::string& text) {
 }
 
 // What has arrived; empty if nothing does for so long.
-std::string receive(const unique_fd& socket, int patience_ms = 20'000) {
+std::string receive(const unique_fd& socket, int patience_ms = 100'000) {
   pollfd poll_entry{socket.get(), POLLIN, 0};
   if (::poll(&poll_entry, 1, patience_ms) == 0) return "";
   char text[100];

@@ -621,7 +621,7 @@ CO_TEST("tcp_store: finds out the generation of its server", "[store]") {
     tcp_store::options options;
     options.port = acceptor.local_endpoint().port();
     options.generation = generation::probe;
-    options.probe_silence = row.exchanges[1].hangs_up ? 30'000ms : 50ms;
+    options.probe_silence = row.exchanges[1].hangs_up ? 30'000ms : 1000ms;
     tcp_store client(executor, options);
     const auto serve = [](asio::ip::tcp::acceptor& listener,
                           std::vector<exchange> exchanges) -> task<void> {

@@ -169,11 +169,11 @@ TEST_CASE("tcp_store_server: may be stopped twice, and by two at once", "[store]
     const auto count = [&](std::exception_ptr failure) { stops += failure ? 0 : 1; };
     asio::co_spawn(context, server.stop(), count);
     asio::co_spawn(context, server.stop(), count);
-    context.run_for(std::chrono::seconds(10));
+    context.run_for(std::chrono::seconds(60));
     CHECK(stops == 2);
     context.restart();
     asio::co_spawn(context, server.stop(), count);
-    context.run_for(std::chrono::seconds(10));
+    context.run_for(std::chrono::seconds(60));
     CHECK(stops == 3);
   }
 }
@@ -235,13 +235,13 @@ TEST_CASE("tcp_store_server: may be dropped with clients and without being run",
       tcp_store_server server(context.get_executor(), server_options(use_ring));
       client.connect({asio::ip::address_v4::loopback(), server.port()});
       asio::write(client, asio::buffer(wait_k));
-      for (int i = 0; i < 1000 && internals::engine_of(server)->waiters() == 0; ++i) {
+      for (int i = 0; i < 10'000 && internals::engine_of(server)->waiters() == 0; ++i) {
         context.run_one_for(std::chrono::milliseconds(10));
       }
       CHECK(internals::engine_of(server)->waiters() == 1);
       CHECK(server.connections() == 1);
     }
-    context.run_for(std::chrono::seconds(5));
+    context.run_for(std::chrono::seconds(60));
     CHECK(context.stopped());
     char byte = 0;
     detail::asio_error_code failure;
@@ -266,7 +266,7 @@ TEST_CASE("tcp_store_server: a context that ends with clients leaves nothing ope
     tcp_store_server server(context.get_executor(), server_options(use_ring));
     client.connect({asio::ip::address_v4::loopback(), server.port()});
     asio::write(client, asio::buffer(wait_k));
-    for (int i = 0; i < 1000 && internals::engine_of(server)->waiters() == 0; ++i) {
+    for (int i = 0; i < 10'000 && internals::engine_of(server)->waiters() == 0; ++i) {
       context.run_one_for(std::chrono::milliseconds(10));
     }
     CHECK(server.connections() == 1);
@@ -742,8 +742,9 @@ TEST_CASE("tcp_store_server: makes room for workers where descriptors are short"
     const auto make_room = [&](std::size_t count) {
       context.run();
       context.restart();
-      asio::co_spawn(context,
-                     detail::make_room_for_descriptors(std::make_shared<system_time>(), count),
+      // It waits two seconds for a server, which may have no processor for as long.
+      const auto patient_clock = std::make_shared<test::slow_clock>(30);
+      asio::co_spawn(context, detail::make_room_for_descriptors(patient_clock, count),
                      asio::detached);
       context.run();
     };
