@@ -9,6 +9,7 @@
 #include <elastic/process/guard_policy.hpp>
 #include <elastic/wire/wire_terms.hpp>
 #include <support/catch.hpp>
+#include <support/raw_client.hpp>
 #include <support/skip.hpp>
 #include <support/stalling_mount.hpp>
 
@@ -248,7 +249,8 @@ TEST_CASE("preflight: a file system that may not answer is not asked", "[program
   CHECK(pt::code_of(config) == 0);
   std::ofstream(mount.behind() + "/file") << "mine";
   config.job.workers.log_dir = mount.path() + "/file";
-  CHECK(pt::code_of(config, "Not a directory") == 2);
+  // It has a second to answer, which a busy machine may not give it.
+  CHECK(elastic::test::comes_true([&] { return pt::code_of(config, "Not a directory") == 2; }));
   mount.stall();
   config.job.workers.log_dir = mount.path() + "/not/seen/yet";
   CHECK(pt::code_of(config) == 0);
