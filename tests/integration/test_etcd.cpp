@@ -275,7 +275,7 @@ std::vector<std::string> at_legacy(const etcd_server& server) {
           server.endpoint(), "--rdzv_conf", "last_call_timeout=1"};
 }
 
-const std::string quick_legacy = "last_call_timeout=1,join_timeout=60";
+const std::string quick_legacy = "last_call_timeout=1,join_timeout=170";
 
 TEST_CASE("etcd: nodes of torchrun's backend etcd take part", "[integration][etcd][mixed]") {
   const std::string python = elastic::test::torch_python();
@@ -409,7 +409,7 @@ TEST_CASE("etcd: cancelled at any point of the choice, a node leaves nothing",
   parameters.min_nodes = 1;
   parameters.max_nodes = 2;
   parameters.last_call_timeout = 20ms;
-  parameters.join_timeout = 20s;
+  parameters.join_timeout = 120s;
   SECTION("by the v3 API, unless nodes of torchrun come") {}
   SECTION("as torchrun's backend etcd") { parameters.conf["dialect"] = "1.13"; }
   SECTION("by the v2 API") { parameters.backend = "etcd-v2"; }

@@ -425,7 +425,7 @@ TEST_CASE("job file: a role of one node moves at an etcd when that is lost",
   // The lost node leads the role: the next one waits for the end of its lease.
   const words place{"--rdzv-backend",  "etcd",        "--rdzv-endpoint",
                     server.endpoint(), "--rdzv-conf",
-                    "last_call_timeout=1,lease_ttl=3,registry_grace=3"};
+                    "last_call_timeout=1,lease_ttl=6,registry_grace=6"};
   const auto first = stage.start(place);
   first->await_out("trainer of 1\n");
   first->await_out("reward 0\n");
@@ -496,7 +496,7 @@ TEST_CASE("job file: a role of one node without restarts does not move", "[integ
   const job_stage stage("nodes = \"1:2\"\n" + text);
   const words place{"--rdzv-backend",  "etcd",        "--rdzv-endpoint",
                     server.endpoint(), "--rdzv-conf",
-                    "last_call_timeout=1,lease_ttl=3,registry_grace=3"};
+                    "last_call_timeout=1,lease_ttl=6,registry_grace=6"};
   const auto first = stage.start(place);
   first->await_out("reward 0\n");
   const auto second = stage.start(place);
