@@ -3,6 +3,7 @@
 
 // Agents of this process with real workers: each test leaves no process, no descriptor and no file.
 
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/agent/local_agent.hpp>
 
 #include <elastic/base/asio.hpp>
@@ -81,6 +82,13 @@ std::set<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+/// Calls somebody when the agent knows that its workers run.
+class starter final : public agent_part {
+ public:
+  std::function<void()> on_start = [] {};
+  void started(const started_workers&) override { on_start(); }
+};
+
 /// One job of puppets, on a context of its own.
 class job {
  public:
@@ -110,6 +118,7 @@ class job {
   std::shared_ptr<screen> out = std::make_shared<screen>();
   std::shared_ptr<screen> err = std::make_shared<screen>();
   std::shared_ptr<log_recorder> log = std::make_shared<log_recorder>();
+  std::shared_ptr<starter> observer = std::make_shared<starter>();
   std::shared_ptr<job_journal> journal;
   std::unique_ptr<local_agent> agent;
   run_result result;
@@ -120,6 +129,7 @@ class job {
     services.console_err = err;
     services.log = log->log();
     services.journal = journal;
+    add_part(services, "observer", observer);
     agent = make_agent(config, services);
   }
 
@@ -166,13 +176,35 @@ class job {
   }
 };
 
-/// Calls `act` when every worker has said "ready".
+/// Calls `act` when every worker has said "ready", and the agent knows that they run: whoever stops
+/// it before has the workers killed.
 void when_ready(job& test_job, int workers, std::function<void()> act) {
   test_job.config.workers.tee = stream_selection(std_streams::out);
-  test_job.out->on_text = [workers, act, done = false](const std::string& text) mutable {
-    if (done || occurrences(text, "ready") < workers) return;
-    done = true;
+  struct signs {
+    bool said_so = false;
+    bool is_known = false;
+    bool has_acted = false;
+  };
+  const auto seen = std::make_shared<signs>();
+  const auto look = [seen, act] {
+    if (!seen->said_so || !seen->is_known || std::exchange(seen->has_acted, true)) return;
     act();
+  };
+  test_job.observer->on_start = [seen, look] {
+    seen->is_known = true;
+    look();
+  };
+  test_job.out->on_text = [workers, seen, look](const std::string& text) {
+    seen->said_so = seen->said_so || occurrences(text, "ready") >= workers;
+    look();
+  };
+}
+
+/// Calls `act` for all that is shown from now on, too.
+void when_shown(job& test_job, std::function<void(const std::string&)> act) {
+  test_job.out->on_text = [before = test_job.out->on_text, act](const std::string& text) {
+    before(text);
+    act(text);
   };
 }
 
@@ -351,6 +383,7 @@ TEST_CASE("agent: workers have a guard unless the configuration or the services 
     with.console_out = test_job.out;
     with.log = test_job.log->log();
     with.processes.guard = services;
+    add_part(with, "observer", test_job.observer);
     bool found = false;
     when_ready(test_job, 1, [&] {
       const std::vector<pid_t> workers = test_job.remains.processes();
@@ -466,18 +499,16 @@ TEST_CASE("agent: a stop gives the workers its signal, once", "[integration][age
     for (const std::string act : {"await", end.c_str(), "line", "bye"}) {
       test_job.config.workers.arguments.push_back(act);
     }
-    test_job.config.workers.tee = stream_selection(std_streams::out);
     test_job.config.workers.shutdown_timeout = 1h;
     const auto shown = test_job.out;
-    shown->on_text = [&, done = false](const std::string& text) mutable {
-      if (!done && occurrences(text, "ready") == 2) {
-        done = true;
-        stop_request request;
-        request.signal = number;
-        test_job.agent->stop(request);
-      }
+    when_ready(test_job, 2, [&] {
+      stop_request request;
+      request.signal = number;
+      test_job.agent->stop(request);
+    });
+    when_shown(test_job, [&](const std::string& text) {
       if (occurrences(text, "got it") == 2) std::ofstream(end).put('\n');
-    };
+    });
     test_job.make();
     const run_result result = test_job.run();
     CHECK(result.state == worker_state::stopped);
@@ -602,18 +633,16 @@ TEST_CASE("agent: run with signals it is cancelled as by itself, and leaves sign
   const std::string end = test_job.folder / "end";
   for (const std::string act : {"await", end.c_str()})
     test_job.config.workers.arguments.push_back(act);
-  test_job.config.workers.tee = stream_selection(std_streams::out);
   test_job.config.workers.shutdown_timeout = 1h;
   asio::io_context context(1);
   asio::cancellation_signal cancel;
   const auto shown = test_job.out;
-  shown->on_text = [&, done = false](const std::string& text) mutable {
-    if (!done && occurrences(text, "ready") == 2) {
-      done = true;
-      cancel.emit(asio::cancellation_type::partial);
-    }
+  when_ready(test_job, 2, [&] {
+    asio::post(context, [&] { cancel.emit(asio::cancellation_type::partial); });
+  });
+  when_shown(test_job, [&](const std::string& text) {
     if (occurrences(text, "asked") == 2) std::ofstream(end).put('\n');
-  };
+  });
   test_job.make();
   std::exception_ptr failure;
   asio::co_spawn(
@@ -636,6 +665,7 @@ run_result run_shown(job& test_job, const program_options& options) {
   services.console_out = test_job.out;
   services.console_err = test_job.err;
   services.log = test_job.log->log();
+  add_part(services, "observer", test_job.observer);
   asio::io_context context(1);
   std::exception_ptr failure;
   std::optional<run_result> result;
@@ -802,7 +832,8 @@ TEST_CASE("agent: two in one context, one cancelled, the other goes on", "[integ
   run_result second_result;
   int ready = 0;
   const auto cancel_first = [&] {
-    if (++ready == 2) cancel.emit(asio::cancellation_type::partial);
+    if (++ready < 2) return;
+    asio::post(context, [&] { cancel.emit(asio::cancellation_type::partial); });
   };
   when_ready(first, 2, cancel_first);
   when_ready(second, 2, cancel_first);
@@ -862,7 +893,10 @@ TEST_CASE("agent: several on a pool of threads, each ended in its own way",
     }
     pool.join();
     // They hold strands of the pool.
-    for (const auto& test_job : jobs) test_job->out->on_text = [](const std::string&) {};
+    for (const auto& test_job : jobs) {
+      test_job->out->on_text = [](const std::string&) {};
+      test_job->observer->on_start = [] {};
+    }
   }
   for (std::size_t number = 0; number < jobs.size(); ++number) {
     CAPTURE(number);

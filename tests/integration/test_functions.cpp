@@ -4,6 +4,7 @@
 // Functions as workers: this program starts itself again, or forks itself, and runs the functions
 // below in the new processes. Each test leaves no process, no descriptor and no file.
 
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/base/asio.hpp>
@@ -184,6 +185,13 @@ class ready_counter final : public output_sink {
 
  private:
   int missing_;
+};
+
+/// Calls somebody when the agent knows that its workers run.
+class starter final : public agent_part {
+ public:
+  std::function<void()> on_start = [] {};
+  void started(const started_workers&) override { on_start(); }
 };
 
 // ---- a job of them ------------------------------------------------------------------------------
@@ -490,10 +498,18 @@ TEST_CASE("functions: workers that run one are stopped as all are",
     test_job.config.workers.function = waits.call();
     const auto ready = std::make_shared<ready_counter>(2);
     test_job.services.console_out = ready;
+    const auto observer = std::make_shared<starter>();
+    add_part(test_job.services, "observer", observer);
     run_result result;
     {
       const auto agent = make_agent(test_job.config, test_job.services);
-      ready->on_ready = [&] { agent->stop({}); };
+      // An agent that does not know yet that its workers run kills them.
+      int missing = 2;
+      const auto stop = [&] {
+        if (--missing == 0) agent->stop({});
+      };
+      ready->on_ready = stop;
+      observer->on_start = stop;
       asio::io_context context(1);
       asio::co_spawn(context, agent->run(), [&](std::exception_ptr thrown, run_result how) {
         CHECK_FALSE(thrown);
