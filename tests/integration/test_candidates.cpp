@@ -278,7 +278,11 @@ TEST_CASE("candidates: workers have time to save whoever is stopped, in whicheve
   // Two nodes may begin alone, before the third one has started.
   nodes.let_workers_save(3);
   nodes.start(3);
-  for (const std::size_t place : {0, 1, 2}) nodes.at(place)->await_out("can save;");
+  for (const std::size_t place : {0, 1, 2}) {
+    nodes.at(place)->await_out("can save;");
+    // An agent that does not know yet that its worker runs kills it.
+    nodes.at(place)->await_err(" of 3, ranks");
+  }
   SECTION("the leader alone") {
     auto leader = nodes.take(nodes.leader());
     const pid_t others[] = {nodes.at(0).worker(), nodes.at(1).worker()};

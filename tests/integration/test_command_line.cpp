@@ -143,6 +143,15 @@ arguments puppets(const arguments& options, const arguments& acts) {
   return elasticrun(words);
 }
 
+/// Waits until both are ready, and the agent, whose log level is INFO, knows that they run: an
+/// agent that gets a signal before kills them.
+void await_puppets(elastic::test::running_program& job) {
+  job.await_out("ready", 2);
+  job.await_err("round 0: node 0 of 1");
+}
+
+const variables with_log = {{"LOGLEVEL", "INFO"}};
+
 }  // namespace elasticrun_test
 
 namespace et = elasticrun_test;
@@ -360,8 +369,8 @@ TEST_CASE("elasticrun: each signal stops the workers by the same signal, exit co
     INFO("signal " << number);
     const std::string n = std::to_string(number);
     elastic::test::running_program job(
-        et::puppets({}, {"on", n, "exit", "0", "line", "ready", "hang"}));
-    job.await_out("ready", 2);
+        et::puppets({}, {"on", n, "exit", "0", "line", "ready", "hang"}), et::with_log);
+    et::await_puppets(job);
     job.signal(number);
     const auto result = job.wait();
     CHECK(result.code == 128 + number);
@@ -373,8 +382,9 @@ TEST_CASE("elasticrun: a second SIGINT kills workers that do not end",
           "[integration][elasticrun]") {
   elastic::test::running_program job(
       et::puppets({"--shutdown-timeout", "1000"},
-                  {"on", std::to_string(SIGINT), "print", "no", "line", "ready", "hang"}));
-  job.await_out("ready", 2);
+                  {"on", std::to_string(SIGINT), "print", "no", "line", "ready", "hang"}),
+      et::with_log);
+  et::await_puppets(job);
   job.signal(SIGINT);
   job.await_out("no", 2);
   job.signal(SIGINT);
@@ -384,10 +394,12 @@ TEST_CASE("elasticrun: a second SIGINT kills workers that do not end",
 TEST_CASE("elasticrun: a second signal of another kind changes nothing",
           "[integration][elasticrun]") {
   elastic::test::temporary_directory folder;
-  elastic::test::running_program job(et::puppets(
-      {"--shutdown-timeout", "1000"}, {"on", std::to_string(SIGTERM), "print", "no", "line",
-                                       "ready", "await", folder / "end", "line", "bye"}));
-  job.await_out("ready", 2);
+  elastic::test::running_program job(
+      et::puppets({"--shutdown-timeout", "1000"},
+                  {"on", std::to_string(SIGTERM), "print", "no", "line", "ready", "await",
+                   folder / "end", "line", "bye"}),
+      et::with_log);
+  et::await_puppets(job);
   job.signal(SIGTERM);
   job.await_out("no", 2);
   job.signal(SIGHUP);
@@ -399,9 +411,11 @@ TEST_CASE("elasticrun: a second signal of another kind changes nothing",
 
 TEST_CASE("elasticrun: workers that do not end are killed after the shutdown timeout",
           "[integration][elasticrun]") {
-  elastic::test::running_program job(et::puppets(
-      {"--shutdown-timeout", "0.2"}, {"ignore", std::to_string(SIGTERM), "line", "ready", "hang"}));
-  job.await_out("ready", 2);
+  elastic::test::running_program job(
+      et::puppets({"--shutdown-timeout", "0.2"},
+                  {"ignore", std::to_string(SIGTERM), "line", "ready", "hang"}),
+      et::with_log);
+  et::await_puppets(job);
   const auto start = std::chrono::steady_clock::now();
   job.signal(SIGTERM);
   CHECK(job.wait().code == 128 + SIGTERM);

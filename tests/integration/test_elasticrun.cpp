@@ -325,8 +325,9 @@ TEST_CASE("elasticrun: an agent that cannot do its work is an event that says wh
   CHECK_THAT(agents[0]["raw_error"].get<std::string>(), contains_text(here.folder / "none"));
 
   running_program job(stage::command(console, stage::puppet({"line", "ready", "hang"})),
-                      here.environment());
+                      here.environment({{"LOGLEVEL", "INFO"}}));
   job.await_out("ready");
+  job.await_err("round 0: node 0 of 1");
   job.signal(SIGTERM);
   const auto stopped = job.wait();
   CHECK(stopped.code == 128 + SIGTERM);
@@ -466,6 +467,13 @@ TEST_CASE("elasticrun: workers run on the processors that they were given",
 
 // ---- how it ends -------------------------------------------------------------------------------
 
+/// Waits until so many workers are ready, and the agent, whose log level is INFO, knows that they
+/// run: an agent that gets a signal before kills them.
+void await_workers(running_program& job, int workers) {
+  job.await_out("ready", workers);
+  job.await_err("round 0: node 0 of 1");
+}
+
 TEST_CASE("elasticrun: a signal reaches each worker once", "[integration][elasticrun]") {
   const stage here;
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
@@ -475,8 +483,8 @@ TEST_CASE("elasticrun: a signal reaches each worker once", "[integration][elasti
     running_program job(
         stage::command({"--standalone", "--nproc-per-node=2"},
                        stage::puppet({"on", n, "print", "got it", "line", "ready", "await", end})),
-        here.environment());
-    job.await_out("ready", 2);
+        here.environment({{"LOGLEVEL", "INFO"}}));
+    await_workers(job, 2);
     job.signal(number);
     job.await_out("got it", 2);
     std::ofstream(end).put('\n');
@@ -496,9 +504,7 @@ TEST_CASE("elasticrun: a signal that is to be forwarded reaches each worker and 
       stage::command({"--standalone", "--nproc-per-node=2", "--forward-signals", "SIGUSR1"},
                      stage::puppet({"on", usr1, "print", "got it", "line", "ready", "await", end})),
       here.environment({{"LOGLEVEL", "INFO"}}));
-  job.await_out("ready", 2);
-  // A worker may be ready before the agent knows that it runs.
-  job.await_err("round 0: node 0 of 1");
+  await_workers(job, 2);
   for (std::size_t times = 1; times <= 3; ++times) {
     job.signal(SIGUSR1);
     job.await_out("got it", 2 * times);
@@ -515,8 +521,7 @@ TEST_CASE("elasticrun: a signal that has no use is ignored with one line, and en
   running_program job(stage::command({"--standalone", "--preempt-signal", "USR2"},
                                      stage::puppet({"line", "ready", "await", end})),
                       here.environment({{"LOGLEVEL", "INFO"}}));
-  job.await_out("ready");
-  job.await_err("round 0: node 0 of 1");
+  await_workers(job, 1);
   job.signal(SIGUSR1);
   job.await_err("SIGUSR1 received and ignored");
   job.signal(SIGUSR1);
@@ -533,9 +538,7 @@ TEST_CASE("elasticrun: the first Ctrl-C says how long the workers have, the seco
   running_program job(stage::command({"--standalone", "--shutdown-timeout", "500"},
                                      stage::puppet({"ignore", "2", "line", "ready", "hang"})),
                       here.environment({{"LOGLEVEL", "INFO"}}));
-  job.await_out("ready");
-  // A worker may be ready before the agent knows that it runs.
-  job.await_err("round 0: node 0 of 1");
+  await_workers(job, 1);
   job.signal(SIGINT);
   job.await_err("SIGINT received: stopping the workers, which have 500 s before they are killed; "
                 "a second SIGINT (Ctrl-C) kills them at once\n");
@@ -583,8 +586,8 @@ TEST_CASE("elasticrun: a second SIGINT ends workers and their children at once",
       stage::command(
           {"--standalone", "--nproc-per-node=2", "--shutdown-timeout", "1000"},
           stage::puppet({"on", "2", "print", "no", "fork", "setsid", "line", "ready", "hang"})),
-      here.environment());
-  job.await_out("ready", 2);
+      here.environment({{"LOGLEVEL", "INFO"}}));
+  await_workers(job, 2);
   job.signal(SIGINT);
   job.await_out("no", 2);
   job.signal(SIGINT);
