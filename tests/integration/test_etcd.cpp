@@ -153,7 +153,11 @@ TEST_CASE("etcd: a restart that waits for a silent etcd says so, though all node
   job_of_nodes job("2", at(server.endpoint()), "last_call_timeout=1");
   const auto first = job.node();
   const auto second = job.node();
-  for (const auto* node : {&first, &second}) (*node)->await_world(2);
+  for (const auto* node : {&first, &second}) {
+    (*node)->await_world(2);
+    // A worker speaks before its agent has ended the round, which takes the etcd.
+    (**node)->await_err(" of 2, ranks");
+  }
   server.hang();
   // The workers of both nodes end, and both nodes come to the next round.
   ::kill(first->worker(), SIGKILL);
