@@ -110,6 +110,8 @@ TEST_CASE("frameworks: a rank of FSDP2 is replaced, and the others go on", "[int
                        "1",
                        "--on-failure",
                        "replace",
+                       "--rejoin-timeout",
+                       "60",
                        ELASTIC_SOURCE_DIR "/examples/python/train_survive_sharded.py",
                        "--output",
                        job.folder / "saved"};

@@ -38,7 +38,7 @@ class stalling_mount {
         std::vector<std::string>{"bindfs", "-f", folder_ / "behind", path()});
     struct stat above{};
     struct stat mounted{};
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(100);
     do {
       if (std::chrono::steady_clock::now() > deadline) FAIL("bindfs mounts nothing");
       std::this_thread::yield();

@@ -25,7 +25,7 @@ inline std::ptrdiff_t threads_at_first() {
 
 /// Waits until there are at most `count` threads, as long as a test may take.
 inline bool threads_become(std::ptrdiff_t count) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(100);
   while (threads() > count) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::yield();
