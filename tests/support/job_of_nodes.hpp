@@ -37,8 +37,11 @@ class node_of_job {
 
   running_program* operator->() { return &program_; }
 
-  /// Kills everything, as if the host had lost power.
-  void lose() { ::kill(-group_, SIGKILL); }
+  /// Kills everything, as if the host had lost power. Who was waited for has nothing left, and its
+  /// number may be another one's.
+  void lose() {
+    if (program_.pid() > 0) ::kill(-group_, SIGKILL);
+  }
 
   /// Waits until its worker has started `times` times in a world of this size.
   void await_world(int size, int times = 1) {
