@@ -41,7 +41,10 @@ class running_program {
   }
 
   pid_t pid() const { return pid_; }
-  void signal(int number) const { ::kill(pid_, number); }
+  /// Sends it a signal, unless it was waited for: -1 would be all processes.
+  void signal(int number) const {
+    if (pid_ > 0) ::kill(pid_, number);
+  }
 
   /// Stops it until it gets SIGCONT. Returns once it stands still: after the signal alone, its
   /// threads may work on for a moment.
