@@ -229,10 +229,10 @@ TEST_CASE("worker channel: a hook that hangs is killed with all that it has star
   // The first one has also dropped the mark of this test.
   const auto result =
       run_hooked(stage, "(setsid env -i sleep 1357.25 &); sleep 1000 & echo started; sleep 1000",
-                 {"--hang-hook-timeout", "1"});
+                 {"--hang-hook-timeout", "10"});
   INFO(result.err);
   CHECK(result.code == 0);
-  CHECK(in_order(result.err, {"]:started\n", "the hang hook of rank 1 did not end within 1 s",
+  CHECK(in_order(result.err, {"]:started\n", "the hang hook of rank 1 did not end within 10 s",
                               "restart 1 of 1"}));
   for (const elastic::detail::process_entry& entry : elastic::detail::read_processes()) {
     const std::string command = file_text(fmt::format("/proc/{}/cmdline", entry.pid));
@@ -378,7 +378,8 @@ TEST_CASE("worker channel: one that writes without end keeps nobody from being w
   INFO(result.out << result.err);
   CHECK(result.code == 0);
   CHECK_THAT(result.err, contains_text("rank 1 (local rank 1, pid"));
-  CHECK_THAT(result.err, contains_text("is hung: no heartbeat for 1"));
+  // However late a busy machine lets the agent look.
+  CHECK(in_order(result.err, {"is hung: no heartbeat for ", "(allowed 1 s)"}));
   CHECK_THAT(result.out, contains_text("[0] done"));
 }
 
@@ -432,9 +433,12 @@ TEST_CASE("worker channel: the other nodes go on without one that is bad",
   const stage stage;
   const words options = meeting_at(elastic::test::reserved_port(), "1:2");
   const words command = stage.command(options, "one_of_nodes");
-  running_program good(command, stage.environment());
+  // It is bad once the other one has its workers: of what happens before a node hears only that
+  // there is another round.
+  const std::string others = stage.folder / "others";
+  running_program good(command, stage.environment({{"OTHERS", others}}));
   good.await_out("world 1 attempt 0", 2);
-  running_program bad(command, stage.environment({{"BEHAVIOUR", "bad"}}));
+  running_program bad(command, stage.environment({{"BEHAVIOUR", "bad"}, {"OTHERS", others}}));
   const auto result = bad.wait();
   INFO(result.err << good.err());
   CHECK(result.code == 1);

@@ -27,8 +27,9 @@ def hang():
     agent = worker.connect()
     if ATTEMPT == 0:
         if RANK == 1:
-            agent.heartbeat()
+            # From within: as soon as it can be late, it is known where.
             with agent.section("all_reduce"):
+                agent.heartbeat()
                 time.sleep(FOREVER)
         agent.beat_every(0.05, timeout=FOREVER)
         time.sleep(FOREVER)
@@ -145,11 +146,18 @@ def bad_node():
 
 
 def one_of_nodes():
-    """What BEHAVIOUR says: of a node that is bad, of one that must not be started again."""
+    """What BEHAVIOUR says: of a node that is bad, of one that must not be started again. The
+    others make the file OTHERS when two nodes run; who is bad waits for it."""
     behaviour = os.environ.get("BEHAVIOUR", "")
     say(f"world {os.environ['GROUP_WORLD_SIZE']} attempt {ATTEMPT}")
     agent = worker.connect()
+    others = os.environ.get("OTHERS", "")
+    if others and not behaviour and os.environ["GROUP_WORLD_SIZE"] == "2":
+        with open(others + os.environ["LOCAL_RANK"], "w", encoding="ascii"):
+            pass
     if behaviour == "bad" and os.environ["LOCAL_RANK"] == "0":
+        while not all(os.path.exists(others + rank) for rank in "01"):
+            time.sleep(0.01)
         agent.node_is_bad("GPU 3 fell off the bus")
     if behaviour == "final":
         agent.do_not_restart("the options are wrong")
