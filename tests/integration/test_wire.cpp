@@ -169,9 +169,12 @@ TEST_CASE("wire: a worker that ends without MPI_Finalize leaves nobody in a barr
       "say() { echo \"cmd=$1\" >&$PMI_FD; }; hear() { read line <&$PMI_FD; }\n"
       "say 'init pmi_version=1 pmi_subversion=1'; hear\n"
       "[ $PMI_RANK = 1 ] && exit 0\n"
-      "say barrier_in; hear || exit 7";
+      "say barrier_in; hear && exit 0\n"
+      // Neither fails, and so stops the other, before that one was in the barrier, too.
+      ": > $LEFT/$PMI_RANK; until [ -e $LEFT/0 ] && [ -e $LEFT/2 ]; do sleep 0.02; done; exit 7";
   const auto result = stage.run_command(
-      elasticrun_stage::elasticrun({{"--nproc-per-node", "3"}, mpi, {"bash", "-c", script}}));
+      elasticrun_stage::elasticrun({{"--nproc-per-node", "3"}, mpi, {"bash", "-c", script}}),
+      {{"LEFT", stage.folder.path()}});
   CAPTURE(result.err);
   CHECK(result.code == 1);
   for (const int rank : {0, 2}) {
