@@ -61,7 +61,7 @@ TEST_CASE("notices: the report of such a worker has its exception", "[integratio
 
 TEST_CASE("notices: a worker that goes on after its report lives", "[integration]") {
   failing_job job;
-  const auto result = job.run_command(job.command("catch", {"--end-after-error", "1.5"}));
+  const auto result = job.run_command(job.command("catch", {"--end-after-error", "6"}));
   INFO(result.out << result.err);
   CHECK(result.code == 0);
   CHECK_FALSE(has_text(result.err, "reported"));
@@ -86,7 +86,9 @@ TEST_CASE("notices: a rank that hangs in atexit is named, and where it is", "[in
   const auto environment = job.environment({{"PYTHON_EXEC", python}, {"OMP_NUM_THREADS", "1"}});
   test::running_program program(command, environment);
   program.await_err("rank 1 (node3, local rank 1, pid ");
-  program.await_err("reported ValueError 5 s ago and has not ended");
+  // After 5 s, or later on a busy machine.
+  program.await_err("reported ValueError ");
+  program.await_err(" s ago and has not ended");
   program.await_err("its interpreter does not end, since hang_at_exit.py holds it, in "
                     "hang_at_exit.py:");
   program.signal(SIGINT);

@@ -43,7 +43,7 @@ def main():
     record("ValueError: no such shard")
     if how == "record":
         time.sleep(HANG)
-    for line in range(18):
+    for line in range(80):  # longer than the worker may do nothing
         print("it goes on", line, flush=True)
         time.sleep(0.1)
 
