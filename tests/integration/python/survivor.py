@@ -12,7 +12,7 @@ waits     leaves an epoch when the file named by LEAVE is there
 dies      kills itself when an epoch ends
 raises    ends when an epoch ends
 quits     ends when the next epoch begins
-fails     ends at once, if it was started for a later epoch
+fails     ends as soon as rank 0 has begun the epoch, if it was started for a later one
 finishes  says that its work is done, and stays
 beats     sends heartbeats
 tells     writes its environment beside the story, in environment.EPOCH.RANK
@@ -69,6 +69,14 @@ class Channel:
         return json.loads(line)
 
 
+def has_begun(epoch):
+    """Whether rank 0 has. The agent ends it once another worker has failed too often."""
+    if not is_there("STORY"):
+        return False
+    with open(os.environ["STORY"], encoding="utf-8") as story:
+        return f"epoch {epoch} rank 0/" in story.read()
+
+
 def show_epoch():
     # The store of the epoch is there.
     master = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
@@ -112,6 +120,8 @@ def work(channel):
 def main():
     signal.signal(signal.SIGUSR1, lambda number, frame: QUESTIONS.append(number))
     if is_faulty("fails") and os.environ["ELASTIC_EPOCH"] != "0":
+        while not has_begun(os.environ["ELASTIC_EPOCH"]):
+            select.select([], [], [], 0.02)
         say("fails")
         sys.exit(7)
     channel = Channel()
