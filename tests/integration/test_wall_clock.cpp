@@ -100,7 +100,7 @@ class stage {
   std::unique_ptr<running_program> start(int host) const {
     const std::string work =
         "echo attempt $TORCHELASTIC_RESTART_COUNT of $$$$; while [ ! -e " + (folder_ / "end") +
-        " ]; do sleep 0.1; echo count; done";
+        " ]; do sleep 0.3; echo count; done";
     const words command = {ELASTIC_ELASTICRUN,
                            "--nnodes",
                            "2",
@@ -111,7 +111,7 @@ class stage {
                            "--rdzv-id",
                            "job",
                            "--rdzv-conf",
-                           "last_call_timeout=0.3,keep_alive_interval=0.1,"
+                           "last_call_timeout=0.3,keep_alive_interval=0.5,"
                            "keep_alive_max_attempt=10",
                            "--max-restarts",
                            "1",
