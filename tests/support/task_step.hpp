@@ -4,10 +4,9 @@
 
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
+#include <support/reserved_port.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
-
-#include <unistd.h>
 
 #include <cstddef>
 #include <map>
@@ -19,6 +18,17 @@
 
 namespace elastic::test {
 
+/// The number of a job of Slurm whose first step meets at a port that no other test has, and that
+/// no other test gives to a job.
+inline std::string number_of_slurm_job() {
+  // The ports that elasticrun gives to steps.
+  constexpr int first = 15'000;
+  constexpr int count = 15'000;
+  int port = reserved_port();
+  while (port >= first + count) port = reserved_port();
+  return std::to_string(port - first);
+}
+
 /// A step of Slurm whose nodes are all this host. Each task is an elasticrun with the same
 /// arguments, as `srun` starts them.
 class task_step {
@@ -27,7 +37,7 @@ class task_step {
 
   /// @param counts  the number of tasks on each node
   explicit task_step(std::vector<int> counts)
-      : counts_(std::move(counts)), number_(fmt::format("{}", ::getpid() * 100 + next_++)) {}
+      : counts_(std::move(counts)), number_(number_of_slurm_job()) {}
 
   int size() const {
     int all = 0;
@@ -94,8 +104,6 @@ class task_step {
   std::vector<std::unique_ptr<running_program>> tasks;
 
  private:
-  static inline int next_ = 0;
-
   std::vector<int> counts_;
   std::string number_;
 };
