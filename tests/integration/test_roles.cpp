@@ -177,8 +177,10 @@ const role_result& of(const roles_result& result, const std::string& name) {
 TEST_CASE("roles: a job succeeds with the role that it needs, and the rest is stopped",
           "[integration][roles]") {
   program host;
-  host.add("trainer", {"await", host.files / "serving", "exit", "0"});
-  role& rollout = host.add("rollout", {"touch", host.files / "serving", "hang"});
+  // A stop before all workers of a role are started would kill them.
+  host.add("trainer",
+           {"await", host.files / "serving0", "await", host.files / "serving1", "exit", "0"});
+  role& rollout = host.add("rollout", {"touch", host.files / "serving${local_rank}", "hang"});
   rollout.config.workers.nproc_per_node = 2;
   rollout.stops_with = "trainer";
   const roles_result result = host.run();
@@ -254,7 +256,9 @@ TEST_CASE("roles: a role that fails starts again alone", "[integration][roles]")
 TEST_CASE("roles: a replica that fails starts again alone, and no other role notices",
           "[integration][roles]") {
   program host;
-  host.add("trainer", {"stamp", host.files / "trained", "await", host.files / "back", "exit", "0"});
+  // Replica 1 has spoken before replica 0 fails, and so before the end of the job.
+  host.add("trainer", {"await", host.files / "served", "stamp", host.files / "trained", "await",
+                       host.files / "back", "exit", "0"});
   const std::string puppet = ELASTIC_PUPPET;
   role& rollout = host.add_script(
       "rollout", "echo $ROLE_NAME $ROLE_RANK/$ROLE_WORLD_SIZE ${RANK-none}; life=$ROLE_RANK"
