@@ -76,7 +76,7 @@ TEST_CASE("stop signal: after half of the time it reaches what a worker has star
   const std::string guard = GENERATE("best-effort", "none");
   const stage here;
   const program_result result =
-      here.stop({"--shutdown-timeout", "8", "--guard", guard}, here.python("share"));
+      here.stop({"--shutdown-timeout", "20", "--guard", guard}, here.python("share"));
   CHECK(occurrences(result.out, "got SIGTERM 1 times") == 1);
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("stop signal: a shell that does not pass it on ends with what it runs"
   const std::string script = fmt::format(
       "trap 'touch {0}/trapped' TERM; {1} on 15 exit 0 line ready hang; touch {0}/ended",
       here.folder.path(), ELASTIC_PUPPET);
-  here.stop({"--shutdown-timeout", "8", "--guard", guard, "--no-python"}, {"bash", "-c", script});
+  here.stop({"--shutdown-timeout", "20", "--guard", guard, "--no-python"}, {"bash", "-c", script});
   CHECK(here.has("trapped"));
   CHECK(here.has("ended"));
 }
