@@ -75,10 +75,12 @@ class other_program {
   std::thread thread_;
 };
 
-std::string what_a_node_says(const other_program& there, int code) {
+/// @param patience  how long it tries, in seconds
+std::string what_a_node_says(const other_program& there, int code, int patience) {
   running_program node({ELASTIC_ELASTICRUN, "--nnodes", "2", "--rdzv-backend", "c10d",
                         "--rdzv-endpoint", there.endpoint(), "--rdzv-id", "job", "--rdzv-conf",
-                        "is_host=0,join_timeout=4,keep_alive_interval=0.5", "--no-python", "true"});
+                        fmt::format("is_host=0,join_timeout={},keep_alive_interval=0.5", patience),
+                        "--no-python", "true"});
   const auto result = node.wait();
   INFO(result.err);
   CHECK(result.code == code);
@@ -92,7 +94,7 @@ TEST_CASE("another program at the endpoint's port ends a node with one line", "[
       other_program::manner{"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", true});
   CAPTURE(manner.words);
   const other_program there(manner);
-  const std::string text = what_a_node_says(there, 2);
+  const std::string text = what_a_node_says(there, 2, 120);
   CHECK(std::count(text.begin(), text.end(), '\n') == 1);
   CHECK(text.starts_with(fmt::format("elasticrun: error: the server at {} is not a rendezvous of "
                                      "elasticrun (",
@@ -102,7 +104,7 @@ TEST_CASE("another program at the endpoint's port ends a node with one line", "[
 TEST_CASE("a silent program at the endpoint's port may be a busy host: the node waits",
           "[integration]") {
   const other_program there({});
-  const std::string text = what_a_node_says(there, 1);
+  const std::string text = what_a_node_says(there, 1, 4);
   CHECK(occurrences(text, "waiting for the rendezvous at ") == 1);
   CHECK(occurrences(
             text, fmt::format("elasticrun: error: could not reach the rendezvous at {}: it accepts "
