@@ -138,7 +138,7 @@ class Agent:
             worker.process.poll() is not None)
 
     def wait_until(self, condition, what):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + WAIT_SECONDS
         with self.heard:
             while not condition():
                 if time.monotonic() > deadline:
@@ -161,7 +161,8 @@ class Agent:
 
     def send(self, worker, message):
         with self.heard:
-            assert self.heard.wait_for(lambda: worker.connection, 30), "no worker said survive"
+            assert self.heard.wait_for(lambda: worker.connection, WAIT_SECONDS), (
+                "no worker said survive")
         try:
             worker.connection.sendall(json.dumps(message).encode() + b"\n")
         except OSError:
