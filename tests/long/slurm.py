@@ -58,7 +58,7 @@ JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SwitchType=switch/none
 SlurmdParameters=config_overrides
-KillWait=5
+KillWait=60
 NodeName=127.0.0.[1-2] NodeHostname=localhost Port={first},{second} CPUs=16
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
@@ -190,12 +190,12 @@ class Step:
                     return pid
         raise Wrong(f"task {number} does not run")
 
-    def leaves_nothing(self, seconds):
-        end = time.monotonic() + seconds
+    def leaves_nothing(self):
+        end = time.monotonic() + PATIENCE
         while self.processes() and time.monotonic() < end:
             time.sleep(0.05)
         left = self.processes()
-        demand(not left, f"{left} is left after {seconds} s")
+        demand(not left, f"{left} is left after {PATIENCE} s")
 
 
 # ---- cases --------------------------------------------------------------------------------------
@@ -240,9 +240,13 @@ def standalone(start):
 
 
 def restart(start):
-    work = WORKER + '[ $TORCHELASTIC_RESTART_COUNT = 1 ] || [ $RANK != 5 ] || exit 3; sleep 1'
-    step = start(["-N2", "--ntasks-per-node=3"], work, ["--max-restarts", "1"])
-    demand(step.wait() == 0, "srun failed")
+    with tempfile.TemporaryDirectory(prefix="elastic_slurm_") as begun:
+        # Rank 5 fails once all have spoken.
+        work = WORKER + (f'[ $TORCHELASTIC_RESTART_COUNT = 1 ] && exit 0; : > {begun}/$RANK; '
+                         '[ $RANK = 5 ] || exec sleep 600; '
+                         f'until [ $(ls {begun} | wc -l) = 6 ]; do sleep 0.02; done; exit 3')
+        step = start(["-N2", "--ntasks-per-node=3"], work, ["--max-restarts", "1"])
+        demand(step.wait() == 0, "srun failed")
     demand(len(step.lines("try 0")) == 6 and len(step.lines("try 1")) == 6, "not two tries")
 
 
@@ -252,17 +256,19 @@ def failure(start):
                      WORKER + f"[ $RANK = 3 ] && exit 7; {WAIT}")
         demand(step.wait() == 1, "srun ended with another code")
         demand(step.lines("exit code 7"), "no report")
-        step.leaves_nothing(3)
+        step.leaves_nothing()
 
 
 def stop(start):
-    step = start(["-N2", "--ntasks-per-node=4"],
+    step = start(["-N2", "--ntasks-per-node=4", "--export=ALL,LOGLEVEL=INFO"],
                  WORKER + f"trap 'echo told; exit 0' TERM; echo ready; {WAIT}")
     step.wait_for(": ready$", 8)
+    # A stop during the start kills the workers.
+    step.wait_for("round 0: ", 2)
     step.slurm.ask("scancel", step.number())
     step.wait()
     demand(len(step.lines(r": told$")) == 8, "not every worker was told once")
-    step.leaves_nothing(3)
+    step.leaves_nothing()
 
 
 def ignored_signal(start):
@@ -272,7 +278,7 @@ def ignored_signal(start):
     # To every process of the step.
     step.slurm.ask("scancel", "--signal=USR1", step.number())
     demand(step.wait() == 128 + signal.SIGTERM, "the job was not preempted")
-    step.leaves_nothing(3)
+    step.leaves_nothing()
 
 
 def killed_agent(start):
@@ -287,7 +293,7 @@ def killed(start, task):
     step = start(["-N1", "-n4"], WORKER + f"setsid sleep 600 & {WAIT}")
     step.wait_for(r"process \d+\.$", 4)
     os.kill(step.task(task), signal.SIGKILL)
-    step.leaves_nothing(3)
+    step.leaves_nothing()
     demand(step.wait() != 0, "srun ended well")
 
 
@@ -296,7 +302,7 @@ def killed_srun(start):
     step.wait_for(r"process \d+\.$", 4)
     step.srun.kill()
     step.srun.wait()
-    step.leaves_nothing(3)
+    step.leaves_nothing()
 
 
 def two_steps(start):
