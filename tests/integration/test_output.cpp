@@ -359,7 +359,7 @@ class numbered_lines {
 struct nodes_stage : stage {
   words options() const {
     return {"--nnodes",    sizes,  "--nproc-per-node",      "2",   "--rdzv-backend",  "c10d",
-            "--rdzv-id",   "job",  "--rdzv-conf", "last_call_timeout=0.3", "--rdzv-endpoint",
+            "--rdzv-id",   "job",  "--rdzv-conf", "last_call_timeout=" + last_call, "--rdzv-endpoint",
             endpoints,     "--tee", "3",          "--log-dir", logs()};
   }
 
@@ -390,6 +390,8 @@ struct nodes_stage : stage {
   }
 
   std::string sizes = "3";
+  /// How long a first round that could do without some nodes waits for them, in seconds.
+  std::string last_call = "0.3";
   std::string endpoints = fmt::format("localhost:{}", elastic::test::reserved_port());
 };
 
@@ -435,6 +437,8 @@ TEST_CASE("logs: a node that is lost while it is read is named, and the others a
           "[integration][status]") {
   nodes_stage stage;
   stage.sizes = "2:3";
+  // Each rank writes once before the node is lost.
+  stage.last_call = "60";
   const auto first = stage.start_first(stage.options(), stage.workers());
   const auto second = stage.start(stage.options());
   const auto third = stage.start(stage.options());
