@@ -355,7 +355,7 @@ TEST_CASE("survive: a rank at work of its own has more time to leave than one in
     const job job;
     const auto result =
         job.run(python, "3", {"survive_worker.py", "--folder", job.marks(), "--steps", "6", "--do",
-                              "kill-evaluated@3:1", "--evaluate", "3"}, "2");
+                              "kill-evaluated@3:1", "--evaluate", "10"}, "8");
     INFO(result.out << result.err);
     CHECK(result.code == 0);
     // Rank 0 takes longer than the time-out, and so does rank 2 to go on, which is ready.
