@@ -4,6 +4,7 @@
 // How operators of a cluster control a job: the scheduler's variables, signals and files.
 
 #include <elastic/base/detail/unique_fd.hpp>
+#include <support/agent_command.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/raw_client.hpp>
@@ -182,7 +183,7 @@ TEST_CASE("operators: a drain file takes its node out of the job, and the others
 /// Runs `elasticrun COMMAND unix:SOCKET`.
 program_result command(words arguments) {
   arguments.insert(arguments.begin(), ELASTIC_ELASTICRUN);
-  return running_program(arguments).wait();
+  return elastic::test::run_agent_command(arguments);
 }
 
 TEST_CASE("operators: a command takes its node out of the job, and the others go on",
@@ -285,7 +286,7 @@ TEST_CASE("operators: a command to a stopped agent fails, and is not carried out
   const auto node = job.start({"--status", socket}, "sleep 600");
   node->await_out("world 1\n");
   node->stop();
-  const program_result result = command({name, socket});
+  const program_result result = running_program({ELASTIC_ELASTICRUN, name, socket}).wait();
   INFO(result.err);
   CHECK(result.code == 2);
   CHECK(has_text(result.err, name + ": the agent does not answer within 5 s"));

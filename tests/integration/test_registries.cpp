@@ -3,6 +3,7 @@
 
 // Jobs whose leading agent is registered in a directory or in etcd.
 
+#include <support/agent_command.hpp>
 #include <support/catch.hpp>
 #include <support/etcd_server.hpp>
 #include <support/http_peer.hpp>
@@ -33,7 +34,6 @@ using elastic::test::http_peer;
 using elastic::test::job_of_nodes;
 using elastic::test::node_of_job;
 using elastic::test::program_result;
-using elastic::test::run_program;
 using elastic::test::skip;
 using elastic::test::temporary_directory;
 using words = std::vector<std::string>;
@@ -163,7 +163,7 @@ class registered_job {
   }
   program_result command(const std::string& name, std::size_t number, words more = {}) const {
     more.insert(more.begin(), {ELASTIC_ELASTICRUN, name, socket(number)});
-    return run_program(more);
+    return elastic::test::run_agent_command(more);
   }
 
   /// Waits until each node that is left has begun so often in a world of so many.

@@ -4,6 +4,7 @@
 // Python workers that survive the failure of another worker, using only the protocol.
 
 #include <elastic/process/processor_set.hpp>
+#include <support/agent_command.hpp>
 #include <support/candidate_endpoints.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
@@ -355,7 +356,7 @@ TEST_CASE("replacement: a pause between two epochs waits for the next, and then 
   CHECK(paused.code == 0);
   CHECK(paused.out == "the job is paused: no worker of this node runs\n");
   for (const auto& [rank, at] : before) CHECK(::kill(at.pid, 0) != 0);
-  CHECK(elastic::test::run_program({ELASTIC_ELASTICRUN, "resume", socket}).code == 0);
+  CHECK(elastic::test::run_agent_command({ELASTIC_ELASTICRUN, "resume", socket}).code == 0);
   const world after = await_world(stage, 3, epoch);
   CHECK(count_kept(before, after) == 0);
   // The replacement was one; the pause costs none.
@@ -724,7 +725,7 @@ TEST_CASE("replacement: a node that is drained costs nobody else a process or a 
   const std::string socket = "unix:" + (stage.folder / "status");
   const auto second = pair.start({}, "replace", {"--status", socket});
   const world before = await_world(stage, 4, epoch);
-  CHECK(elastic::test::run_program({ELASTIC_ELASTICRUN, "drain", socket}).code == 0);
+  CHECK(elastic::test::run_agent_command({ELASTIC_ELASTICRUN, "drain", socket}).code == 0);
   const world after = await_world(stage, 2, epoch);
   for (const auto& [rank, at] : after) {
     CHECK(at.pid == before.at(rank).pid);

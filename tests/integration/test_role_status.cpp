@@ -3,6 +3,7 @@
 
 // What a job of several roles shows while it runs (--job with --status): one server for all roles.
 
+#include <support/agent_command.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
 #include <support/http_peer.hpp>
@@ -33,7 +34,6 @@ using elastic::test::contains_text;
 using elastic::test::elasticrun_stage;
 using elastic::test::http_peer;
 using elastic::test::program_result;
-using elastic::test::run_program;
 using elastic::test::running_program;
 using words = std::vector<std::string>;
 
@@ -63,7 +63,7 @@ stops_with = "trainer"
   }
 
   program_result ask(const words& arguments) const {
-    return run_program(elasticrun({arguments}), environment());
+    return elastic::test::run_agent_command(elasticrun({arguments}), environment());
   }
 };
 

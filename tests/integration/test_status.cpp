@@ -3,6 +3,7 @@
 
 // The status that a job serves while it runs (--status), and `elasticrun status`.
 
+#include <support/agent_command.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
 #include <support/http_peer.hpp>
@@ -61,7 +62,8 @@ bool is_ready(std::uint16_t port) {
 }
 
 program_result ask(const elasticrun_stage& stage, const words& arguments) {
-  return run_program(elasticrun_stage::elasticrun({{"status"}, arguments}), stage.environment());
+  return elastic::test::run_agent_command(elasticrun_stage::elasticrun({{"status"}, arguments}),
+                                          stage.environment());
 }
 
 TEST_CASE("status: what a failed worker left", "[integration][status]") {

@@ -292,7 +292,7 @@ with open(name + ".part", "w") as file:
     json.dump(dict(os.environ), file)
 os.rename(name + ".part", name)
 if int(attempt) < attempts:
-    while len(os.listdir(folder)) < 2 * (int(attempt) + 1):
+    while sum(not name.endswith(".part") for name in os.listdir(folder)) < 2 * (int(attempt) + 1):
         pass
     if os.environ["RANK"] == rank:
         sys.exit(3)
