@@ -358,9 +358,10 @@ class numbered_lines {
 /// Nodes of one job, each a separate elasticrun on this host. The first shows the job.
 struct nodes_stage : stage {
   words options() const {
-    return {"--nnodes",    sizes,  "--nproc-per-node",      "2",   "--rdzv-backend",  "c10d",
-            "--rdzv-id",   "job",  "--rdzv-conf", "last_call_timeout=" + last_call, "--rdzv-endpoint",
-            endpoints,     "--tee", "3",          "--log-dir", logs()};
+    return {"--nnodes",        sizes,       "--nproc-per-node", "2",
+            "--rdzv-backend",  "c10d",      "--rdzv-id",        "job",
+            "--rdzv-endpoint", endpoints,   "--rdzv-conf",      "last_call_timeout=" + last_call,
+            "--tee",           "3",         "--log-dir",        logs()};
   }
 
   /// The node that shows the job. It serves the endpoint when this returns: the first one to come
