@@ -517,9 +517,14 @@ class Programs(Stage):
             import signal, sys, jobs
             signal.signal(signal.SIGINT, lambda *_: open(sys.argv[1] + "/asked", "w").close())
             jobs.time.sleep = lambda _: [signal.pause() for _ in iter(int, 1)]
+            sys.stderr.write("up\n")
             jobs.stay(sys.argv[1])
             """, "stubborn.py")
         with self.start(script) as process:
+            # Stderr is passed on once a worker counts as started: a stop before that kills it.
+            for _ in range(2):
+                while (line := process.stderr.readline()) != "up\n":
+                    self.assertTrue(line, "the job has ended")
             pids = self.pids(2)
             process.send_signal(signal.SIGINT)
             comes_true("the workers are asked", (self.work / "asked").exists, 60)

@@ -365,6 +365,8 @@ TEST_CASE("nodes: if all are stopped, those of other nodes outlive the host of t
       "trap 'sleep 1; echo saved; exit 0' TERM; echo ready; while :; do sleep 600 & wait $!; done";
   const auto other = stopped.start();
   other->await_out("ready\n", 2);
+  // A stop during the start kills the workers.
+  other->await_err(" of 2, ranks ");
   host->signal(SIGTERM);
   other->signal(SIGTERM);
   CHECK(host->wait().code == 128 + SIGTERM);
@@ -390,6 +392,8 @@ TEST_CASE(
   const auto other = pair.start();
   host->await_out("/2 ", 2);
   other->await_out("ready\n", 2);
+  // A stop during the start kills the workers.
+  other->await_err(" of 2, ranks ");
   host->signal(SIGTERM);
   CHECK(host->wait().code == 128 + SIGTERM);
   const program_result result = other->wait();

@@ -122,12 +122,15 @@ struct operated_job {
 TEST_CASE("operators: a signal ahead of SIGTERM is taken for it, and ends no worker by itself",
           "[integration]") {
   operated_job job;
+  job.level = "INFO";
   job.options.clear();
   const auto node = job.start({"--preempt-signal", "USR1"},
                               "trap 'echo told; exit 0' TERM; echo $BASHPID; "
                               "while :; do sleep 600 & wait $!; done");
   node->await_out("world 1\n");
   node->await_out("\n", 2);
+  // A stop during the start kills the workers.
+  node->await_err("round 0: ");
   // As Slurm does, which sends it to every process.
   const pid_t worker = std::stoi(node->out().substr(std::string("world 1\n").size()));
   for (int again = 0; again < 3; ++again) ::kill(worker, SIGUSR1);

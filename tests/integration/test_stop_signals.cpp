@@ -35,8 +35,10 @@ struct stage : elastic::test::elasticrun_stage {
 
   /// Runs a job of one worker that says "ready" when it can be stopped, and stops it with SIGTERM.
   program_result stop(const words& options, const words& worker) const {
-    running_program job(elasticrun({{"--standalone"}, options, worker}), environment());
+    running_program job(elasticrun({{"--standalone"}, options, worker}), told());
     job.await_out("ready");
+    // A stop during the start kills the workers.
+    job.await_err("round 0: ");
     job.signal(SIGTERM);
     program_result result = job.wait();
     INFO(result.out << result.err);
@@ -46,6 +48,9 @@ struct stage : elastic::test::elasticrun_stage {
   }
 
   bool has(const std::string& name) const { return std::filesystem::exists(folder / name); }
+
+  /// The environment of an agent that tells when it has started its workers.
+  variables told() const { return environment({{"LOGLEVEL", "INFO"}}); }
 };
 
 TEST_CASE("stop signal: a worker has its data loaders until its checkpoint is saved",
@@ -101,15 +106,19 @@ TEST_CASE("stop signal: each role has its scope, with a world and without",
 shutdown_timeout = 1000
 [role.world]
 command = ["{0}", "save", "{1}/world"]
+readiness = "start"
 [role.replicas]
 command = ["{0}", "save", "{1}/replicas"]
 processes_per_node = 1
+readiness = "start"
 [role.all]
 command = ["{0}", "share", "{1}/all"]
+readiness = "start"
 signal_scope = "group"
 [role.both]
 command = ["{0}", "share", "{1}/both"]
 processes_per_node = 1
+readiness = "start"
 signal_scope = "group"
 )",
                                        worker_script, here.folder.path());
@@ -118,8 +127,11 @@ signal_scope = "group"
   }
   std::ofstream(here.folder / "job.toml") << text;
   running_program job(stage::elasticrun({{"--job", here.folder / "job.toml"}}),
-                      here.environment());
+                      here.told());
   job.await_out("ready", 4);
+  for (const char* const name : {"world", "replicas", "all", "both"}) {
+    job.await_err(fmt::format("role '{}' is ready", name));
+  }
   job.signal(SIGTERM);
   const program_result result = job.wait();
   INFO(result.out << result.err);

@@ -293,11 +293,17 @@ TEST_CASE("worker channel: nothing of a hook survives elasticrun", "[integration
 
 // ---- preemption --------------------------------------------------------------------------------
 
+/// Until both workers can be asked, and the agent has started them: before, a stop kills them.
+void await_ready(running_program& job) {
+  job.await_out("ready", 2);
+  job.await_err("round 0: ");
+}
+
 TEST_CASE("worker channel: on SIGTERM workers have saved a checkpoint before they hear of the end",
           "[integration][channel]") {
   const stage stage;
   running_program job(stage.command({"--preempt-grace", "60"}, "preempted"), stage.environment());
-  job.await_out("ready", 2);
+  await_ready(job);
   job.signal(SIGTERM);
   const auto result = job.wait();
   INFO(result.out << result.err);
@@ -316,7 +322,7 @@ TEST_CASE("worker channel: workers that do not answer are stopped when the grace
           "[integration][channel]") {
   const stage stage;
   running_program job(stage.command({"--preempt-grace", "0.3"}, "silent"), stage.environment());
-  job.await_out("ready", 2);
+  await_ready(job);
   job.signal(SIGTERM);
   const auto result = job.wait();
   INFO(result.out << result.err);
@@ -332,7 +338,7 @@ TEST_CASE("worker channel: workers that do not answer are stopped when the grace
 TEST_CASE("worker channel: a SIGINT while workers save kills them", "[integration][channel]") {
   const stage stage;
   running_program job(stage.command({"--preempt-grace", "600"}, "silent"), stage.environment());
-  job.await_out("ready", 2);
+  await_ready(job);
   job.signal(SIGTERM);
   job.await_out("asked for a checkpoint", 2);
   job.signal(SIGINT);
@@ -347,7 +353,7 @@ TEST_CASE("worker channel: without a grace workers are not asked, as under torch
           "[integration][channel]") {
   const stage stage;
   running_program job(stage.command({}, "preempted"), stage.environment());
-  job.await_out("ready", 2);
+  await_ready(job);
   job.signal(SIGTERM);
   const auto result = job.wait();
   INFO(result.out << result.err);
