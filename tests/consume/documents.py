@@ -99,6 +99,7 @@ def run_block(code, what, elasticrun, python):
                            GLOO_SOCKET_IFNAME="lo")
         if on_nodes:
             code = code.replace("host0:29400", f"127.0.0.1:{reserved_port()}")
+        code = code.replace("localhost:29417", f"localhost:{reserved_port()}")
         runs = [subprocess.Popen(["bash", "-euo", "pipefail", "-c", code], cwd=folder,
                                  env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, text=True)
