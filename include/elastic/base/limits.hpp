@@ -323,7 +323,7 @@ inline constexpr std::chrono::seconds status_request{5};
 /// How often clients that follow events get a sign that the server is alive.
 inline constexpr std::chrono::seconds status_heartbeat{15};
 /// How long a stopping server waits for clients to read the last events.
-inline constexpr std::chrono::milliseconds status_farewell{1000};
+inline constexpr std::chrono::milliseconds status_farewell{2000};
 /// The shortest time between two keep-alives of a node: more would leave no time for anything else.
 inline constexpr std::chrono::milliseconds keep_alive_interval{10};
 /// Excluded nodes of a job, the length of a name and of the reason, and the longest exclusion: all
