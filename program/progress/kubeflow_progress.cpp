@@ -142,6 +142,8 @@ kubeflow_reporter::kubeflow_reporter(asio::any_io_executor strand, kubeflow_serv
 
 void kubeflow_reporter::started(const elastic::agent_part::started_workers& job) {
   is_first_node_ = job.group_rank == 0;
+  // A worker may have reported before the agent knew that all of them run.
+  if (is_first_node_) changed_.set();
 }
 
 void kubeflow_reporter::progressed(const elastic::worker_progress& made) {

@@ -2,13 +2,19 @@
 // SPDX-License-Identifier: MIT
 #include <program/progress/kubeflow_progress.hpp>
 
+#include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <support/catch.hpp>
+#include <support/co_test.hpp>
 #include <support/journal_story.hpp>
+#include <support/log_recorder.hpp>
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -127,6 +133,30 @@ TEST_CASE("kubeflow: only the first node tells it, and only of steps", "[program
   job_view view = elastic::test::view_of(story.records);
   view.take(worker_progress(), story.now_us);
   CHECK_FALSE(kubeflow_status(view, {}, 0));
+}
+
+elastic::task<void> accept_one(std::shared_ptr<asio::ip::tcp::acceptor> server) {
+  co_await server->async_accept(asio::use_awaitable);
+}
+
+CO_TEST("kubeflow: it is told what a worker reported before all of them ran", "[program]") {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto server = std::make_shared<asio::ip::tcp::acceptor>(
+      executor, asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+  const kubeflow_server place{.address = {"127.0.0.1", server->local_endpoint().port()},
+                              .uses_tls = false};
+  elastic::test::log_recorder log;
+  elasticrun::kubeflow_reporter reporter(executor, place, std::make_shared<elastic::system_time>(),
+                                         log.log());
+  journal_story story;
+  story.begin().start(0, 2);
+  for (const auto& record : story.records) reporter.monitor()->take(record);
+  worker_progress made;
+  made.step = 3;
+  reporter.progressed(made);
+  reporter.started({.world_size = 2, .group_world_size = 1});
+  elastic::task<void> reporting = reporter.run();
+  co_await elastic::race(std::move(reporting), accept_one(server));
 }
 
 }  // namespace kubeflow_progress_tests
