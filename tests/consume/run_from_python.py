@@ -517,7 +517,7 @@ class Programs(Stage):
             import signal, sys, jobs
             signal.signal(signal.SIGINT, lambda *_: open(sys.argv[1] + "/asked", "w").close())
             jobs.time.sleep = lambda _: [signal.pause() for _ in iter(int, 1)]
-            sys.stderr.write("up\n")
+            print("up", file=sys.stderr, flush=True)
             jobs.stay(sys.argv[1])
             """, "stubborn.py")
         with self.start(script) as process:
