@@ -506,8 +506,10 @@ def check_details(browser, text):
 
 
 def check_console(browser):
-    """The browser complains of nothing, except that agents of jobs that have ended are gone."""
-    complaints = [line for line in browser.complaints() if "net::" not in line]
+    """The browser complains of nothing, except that agents of jobs that have ended are gone, and
+    that the chosen rank is not there between two attempts."""
+    expected = re.compile(r"net::|/ranks/\d+/output .* 404 ")
+    complaints = [line for line in browser.complaints() if not expected.search(line)]
     check(complaints == [], f"the console says {complaints}")
 
 
