@@ -731,18 +731,6 @@ if __name__ == "__main__":
   }
 
   bool exists() const { return std::filesystem::exists(path()); }
-
-  /// Whether `act` finds it gone, for one of several: what cleans it up has half a second for that,
-  /// which a busy machine does not always give it.
-  template <class Act>
-  static bool is_cleaned_up(Act act) {
-    constexpr int tries = 5;
-    for (int made = 0; made < tries; ++made) {
-      const shared_memory memory;
-      if (act(memory)) return true;
-    }
-    return false;
-  }
   bool vanishes() const {
     const auto limit = std::chrono::steady_clock::now() + 30s;
     while (exists() && std::chrono::steady_clock::now() < limit) ::poll(nullptr, 0, 1);
@@ -763,15 +751,13 @@ TEST_CASE("guard: shared memory of a worker that was killed is gone before the n
   for (const std::string policy : {"required", "none"}) {
     for (const std::string method : {"fork", "forkserver", "spawn"}) {
       CAPTURE(policy, method);
-      program_result result;
-      const auto restarts_freely = [&](const shared_memory& memory) {
-        // The next attempt makes it under the same name.
-        result = run_program(memory.job({"--guard", policy, "--max-restarts", "2"}, method, "die"));
-        return result.code == 0 && !memory.exists();
-      };
-      const bool is_cleaned_up = shared_memory::is_cleaned_up(restarts_freely);
+      const shared_memory memory;
+      // The next attempt makes it under the same name.
+      const program_result result = run_program(
+          memory.job({"--guard", policy, "--max-restarts", "2"}, method, "die"));
       INFO(result.err);
-      CHECK(is_cleaned_up);
+      CHECK(result.code == 0);
+      CHECK_FALSE(memory.exists());
     }
   }
 }
@@ -780,37 +766,33 @@ TEST_CASE("guard: shared memory is gone when a job was stopped", "[integration][
   for (const std::string policy : {"required", "none"}) {
     for (const std::string then : {"wait", "ignore"}) {
       CAPTURE(policy, then);
-      const auto is_gone = [&](const shared_memory& memory) {
-        running_program run(
-            memory.job({"--guard", policy, "--shutdown-timeout", "0.2"}, "fork", then));
-        run.await_out("ready");
-        CHECK(memory.exists());
-        run.signal(SIGTERM);
-        run.wait();
-        return !memory.exists();
-      };
-      CHECK(shared_memory::is_cleaned_up(is_gone));
+      const shared_memory memory;
+      running_program run(
+          memory.job({"--guard", policy, "--shutdown-timeout", "0.2"}, "fork", then));
+      run.await_out("ready");
+      CHECK(memory.exists());
+      run.signal(SIGTERM);
+      run.wait();
+      CHECK_FALSE(memory.exists());
     }
   }
 }
 
 TEST_CASE("guard: shared memory is gone after elasticrun was killed", "[integration][guard]") {
-  CHECK(shared_memory::is_cleaned_up([](const shared_memory& memory) {
-    running_program run(memory.job({"--guard", "required"}, "fork", "wait"));
-    run.await_out("ready");
-    run.signal(SIGKILL);
-    run.wait();
-    return memory.vanishes();
-  }));
+  const shared_memory memory;
+  running_program run(memory.job({"--guard", "required"}, "fork", "wait"));
+  run.await_out("ready");
+  run.signal(SIGKILL);
+  run.wait();
+  CHECK(memory.vanishes());
 }
 
 TEST_CASE("guard: a helper that was stopped cleans up", "[integration][guard]") {
   for (const std::string policy : {"required", "none"}) {
     CAPTURE(policy);
-    CHECK(shared_memory::is_cleaned_up([&](const shared_memory& memory) {
-      run_program(memory.job({"--guard", policy}, "fork", "stop tracker and die"));
-      return !memory.exists();
-    }));
+    const shared_memory memory;
+    run_program(memory.job({"--guard", policy}, "fork", "stop tracker and die"));
+    CHECK_FALSE(memory.exists());
   }
 }
 
