@@ -38,6 +38,8 @@ class Machine(NamedTuple):
 MACHINES = {
     "votes": Machine("nodes/detail/vote_machine.ipp",
                      "[#test_vote_machine],[#test_simulated_candidates]"),
+    "leases": Machine("nodes/detail/registered_leader.ipp",
+                      "[#test_registered_leader],[#test_simulated_registry]"),
     "coordinator": Machine("nodes/detail/rendezvous_coordinator.ipp",
                            "[#test_rendezvous_coordinator],[#test_job_roster],"
                            "[#test_rendezvous_bounds],[#test_large_job],[#test_simulation]"),

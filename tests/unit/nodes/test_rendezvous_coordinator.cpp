@@ -4,6 +4,7 @@
 #include <elastic/nodes/detail/rendezvous_coordinator.hpp>
 
 #include <support/catch.hpp>
+#include <support/rendezvous_words.hpp>
 #include <support/scenario.hpp>
 
 #include <algorithm>
@@ -34,6 +35,7 @@ using elastic::detail::rendezvous_coordinator;
 using elastic::detail::round_register;
 using elastic::test::duration_of;
 using elastic::test::integer_of;
+using elastic::test::rendezvous_words;
 using elastic::test::scenario_command;
 using elastic::test::text_of;
 // The system and elastic have others of these names.
@@ -42,65 +44,8 @@ using messages::pause;
 
 using texts = std::vector<std::string>;
 
-/// An answer to a node in words.
-class coordinator_answer_words {
- public:
-  /// The term that goes without saying.
-  static constexpr std::int64_t usual_term = 1000;
-
-  explicit coordinator_answer_words(std::string node) : node_(std::move(node)) {}
-
-  using output = elastic::test::scenario_output;
-
-  output operator()(const messages::welcome& answer) const {
-    return to_node((answer.resumed ? "welcome back" : "welcome") + in_term(answer.term));
-  }
-  output operator()(const messages::refused& answer) const {
-    return to_node("refused: " + answer.why);
-  }
-  output operator()(const messages::peers& answer) const {
-    return to_node(
-        fmt::format("round {} has the addresses \"{}\"", answer.round, answer.addresses));
-  }
-  output operator()(const messages::placed& answer) const {
-    const std::string server =
-        answer.host_rank < 0 ? "" : fmt::format(" by the server of {}", answer.host_rank);
-    return {
-        fmt::format("round {} of {} at {}{}{}{}: ", answer.round, answer.world,
-                    answer.master.address, after(answer.restarts), server, in_term(answer.term)),
-        {{node_, fmt::format("{} is {}", node_, answer.rank)}},
-        {}};
-  }
-  output operator()(const messages::on_hold& answer) const {
-    return to_node("on hold: " + answer.why);
-  }
-  output operator()(const messages::changed& answer) const {
-    return to_node(fmt::format("round {} ends{}: {}", answer.round, after(answer.what.restarts),
-                               answer.what.reason));
-  }
-  output operator()(const messages::all_finished& answer) const {
-    return to_node(fmt::format("round {} has finished", answer.round));
-  }
-  output operator()(const messages::closed& answer) const {
-    const bool is_well = answer.end == elastic::rendezvous_handler::job_end::succeeded;
-    return to_node(fmt::format("the job {}: {}", is_well ? "succeeded" : "failed", answer.why));
-  }
-  output operator()(const messages::alive&) const { return to_node("alive"); }
-  output operator()(const messages::resigned&) const { return to_node("the server resigns"); }
-  output operator()(const messages::report_wanted&) const { return to_node("report wanted"); }
-
- private:
-  output to_node(const std::string& what) const { return {{}, {{node_, node_}}, ": " + what}; }
-  static std::string in_term(std::int64_t term) {
-    return term == usual_term ? "" : fmt::format(" in term {}", term);
-  }
-  static std::string after(int restarts) {
-    if (restarts == 0) return {};
-    return fmt::format(" after {} restart{}", restarts, restarts == 1 ? "" : "s");
-  }
-
-  std::string node_;
-};
+/// The term of the server.
+constexpr std::int64_t server_term = 1000;
 
 /// A coordinator and its nodes, which are called by letters. tests/scenarios/coordinator.txt says
 /// what the commands mean.
@@ -299,7 +244,7 @@ class coordinator_subject : public elastic::test::scenario_subject {
     const std::string members = command.take_value("members");
     if (!members.empty()) kept.members.assign(members.begin(), members.end());
     server_ = std::make_unique<rendezvous_coordinator>("job", elastic::logger(),
-                                                       coordinator_answer_words::usual_term);
+                                                       server_term);
     server_->inherit(kept, own_number, settings_, now_, now_ + doubt);
     links_.clear();
     witnesses_.clear();
@@ -390,7 +335,7 @@ class coordinator_subject : public elastic::test::scenario_subject {
 
   void collect() {
     for (const auto& answer : server_->take_answers()) {
-      outputs.add(std::visit(coordinator_answer_words({owners_.at(answer.to).node}), answer.what));
+      outputs.add(std::visit(rendezvous_words({owners_.at(answer.to).node}), answer.what));
     }
     std::map<char, std::set<bool>> ended;
     for (const connection id : server_->take_dropped()) {
@@ -437,7 +382,7 @@ class coordinator_subject : public elastic::test::scenario_subject {
 
   time_point now_{12h};
   std::unique_ptr<rendezvous_coordinator> server_ = std::make_unique<rendezvous_coordinator>(
-      "job", elastic::logger(), coordinator_answer_words::usual_term);
+      "job", elastic::logger(), server_term);
   connection last_ = 0;
   std::map<char, connection> links_;
   std::map<char, connection> witnesses_;
@@ -465,7 +410,7 @@ TEST_CASE("coordinator: another version of the protocol is refused, both named",
   coordinator.received(1, greeting, time_point(1h));
   const auto answers = coordinator.take_answers();
   REQUIRE(answers.size() == 1);
-  CHECK(std::visit(coordinator_answer_words("a"), answers[0].what).text() ==
+  CHECK(std::visit(rendezvous_words("a"), answers[0].what).text() ==
         "a: refused: this node speaks version 1 of the rendezvous, the server version 3");
 }
 
@@ -503,7 +448,7 @@ TEST_CASE("coordinator: nodes with a host name and a pid in common are two nodes
   texts placements;
   for (const auto& answer : coordinator.take_answers()) {
     if (std::holds_alternative<placed>(answer.what)) {
-      const coordinator_answer_words words(std::to_string(answer.to));
+      const rendezvous_words words(std::to_string(answer.to));
       placements.push_back(std::visit(words, answer.what).text());
     }
   }
