@@ -50,8 +50,9 @@ class replacement_job final : public simulated_native_job {
  public:
   replacement_job(manual_time& time, std::uint64_t seed)
       : simulated_native_job(time, seed),
-        // Those that wait for a silent worker, for six times as long, must not give up.
-        rejoin_timeout_(200 + random_.below(4000)),
+        // Nodes that wait for a silent worker, for six times as long, and then for its node, which
+        // may be cut off meanwhile, must not give up.
+        rejoin_timeout_(200 + random_.below(2000)),
         whims_(random_.below(4) == 0 ? 0 : 6 + random_.below(40)) {}
 
  private:
