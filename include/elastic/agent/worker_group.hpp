@@ -287,6 +287,11 @@ class worker_group {
   /// `stop` next.
   ELASTIC_DECL void kill();
 
+  /// The same for the workers that take part in an epoch, so that others may begin the next one:
+  /// those that have left it, and those that an error has taken out of it, stay.
+  /// Result: whether there were any.
+  ELASTIC_DECL bool kill_inside();
+
   worker_state state() const { return attempt_.state; }
 
   /// How many workers run.

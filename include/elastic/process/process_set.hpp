@@ -187,6 +187,9 @@ class process_set {
   /// blocked console, and for a file that hangs only `limits::file_after_stop`.
   ELASTIC_DECL void kill();
 
+  /// Kills one process now, if it runs. A stop in progress still waits for its output.
+  ELASTIC_DECL void kill(std::size_t index);
+
   /// Clears a slot: kills the descendants (and the process, if it runs), and waits until they are
   /// gone and the output is copied. It waits at most `limits::drain_after_exit` for an undetected
   /// descendant that holds the pipe open. Then the slot is free. Does nothing if it is already
@@ -262,6 +265,8 @@ class process_set {
 
   // Sends a request to end, and notes who got it.
   ELASTIC_DECL static void ask_all(state& self, int number, detail::stop_step::target whom);
+  ELASTIC_DECL static void ask(detail::process_slot& whom, int number,
+                               detail::stop_step::target which, time_point now);
   ELASTIC_DECL static void abandon(state& self) noexcept;
   ELASTIC_DECL static void require_free(const state& self, std::size_t index);
   ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index, process plan);

@@ -151,7 +151,8 @@ class worker_channel {
 
   /// To be called when the work of this epoch failed: asks the agent whether the epoch has ended,
   /// because the agent may learn of other workers' failures later than this worker does. Waits for
-  /// the answer, at most `worker_spec::rejoin_timeout`.
+  /// the answer, at most `worker_spec::rejoin_timeout`. Until then this worker must do nothing that
+  /// others could notice: they may already be in the next epoch.
   /// Result: true: leave the epoch and call `rejoin`; false: the failure is this worker's own, or
   /// the agent is gone.
   ELASTIC_DECL bool is_change(std::int64_t epoch, std::string reason);

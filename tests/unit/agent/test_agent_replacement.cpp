@@ -250,6 +250,42 @@ task<void> lead_without_survivors(play& job, std::int64_t round) {
   co_await std::move(agreeing);
 }
 
+TIME_TEST("agent replacement: the fence kills those that are still in the epoch, and no other",
+          "[agent]") {
+  play job(time);
+  job.stage.start();
+  co_await job.stage.quiet();
+  for (std::size_t at = 0; at < 3; ++at) job.join(at);
+  co_await job.stage.pass(10ms);
+  // The first was in a collective with a rank of the node that is lost; the last computes.
+  job.peers[0]->say(R"({"kind":"ask","epoch":0,"reason":"reset by peer"})");
+  co_await job.stage.pass(150ms);
+  job.stage.rendezvous->what = {elastic::rendezvous_change::cause::node_lost, "it is away"};
+  job.stage.rendezvous->what.grace = 75ms;
+  job.stage.rendezvous->change();
+  co_await job.stage.pass(10ms);
+  job.peers[1]->leave(0);
+  co_await job.stage.pass(65ms);
+  job.stage.rendezvous->fence();
+  co_await job.stage.pass(1s);
+  CHECK(job.stage.worker(0).signals.empty());
+  CHECK(job.stage.worker(1).signals.empty());
+  CHECK(job.stage.worker(2).signals == std::vector<int>{SIGKILL});
+  CHECK(job.told(job_event::type::fence_reached).size() == 1);
+  job.peers[0]->leave(0);
+  co_await job.stage.pass(10ms);
+  const job_event told = job.last(job_event::type::ranks_replaced);
+  CHECK(told.ranks == std::vector<std::int64_t>{2});
+  CHECK(told.count == 2);
+  CHECK(told.attempt == 0);
+  CHECK(job.told(job_event::type::replacement_abandoned).empty());
+  CHECK(job.stage.launcher->started.size() == 4);
+  for (const std::size_t process : {0, 1, 3}) job.stage.worker(process).exit(0);
+  co_await job.stage.end();
+  CHECK(job.stage.result().state == worker_state::succeeded);
+  CHECK(job.stage.is_clean());
+}
+
 TIME_TEST("agent replacement: a fence while survivors are being stopped lets no worker start",
           "[agent]") {
   play job(time);

@@ -133,7 +133,8 @@ TIME_TEST("survivors: all that live leave, and can be told of the next epoch", "
   CHECK(here.peers[0]->hears(R"("kind": "change")"));
   CHECK(here.peers[2]->hears(R"("within": 60)"));
   CHECK_FALSE(here.obstacle);
-  CHECK_FALSE(here.mine->are_apart());
+  CHECK(here.mine->is_inside(0));
+  CHECK_FALSE(here.mine->is_inside(1));
   here.say_ready(0);
   co_await here.pass(1ms);
   CHECK_FALSE(here.obstacle);
@@ -141,7 +142,8 @@ TIME_TEST("survivors: all that live leave, and can be told of the next epoch", "
   co_await here.pass(1ms);
   CHECK(here.obstacle == "");
   CHECK(here.mine->ready() == 2);
-  CHECK(here.mine->are_apart());
+  CHECK_FALSE(here.mine->is_inside(0));
+  CHECK_FALSE(here.mine->is_inside(2));
   elastic::control_messages::rejoin next;
   next.epoch = 3;
   next.environment["RANK"] = "4";
@@ -150,7 +152,8 @@ TIME_TEST("survivors: all that live leave, and can be told of the next epoch", "
   CHECK(here.peers[0]->hears(R"("kind": "rejoin")"));
   CHECK_FALSE(here.mine->is_ready(0));
   CHECK(here.mine->is_ready(2));
-  CHECK_FALSE(here.mine->are_apart());
+  CHECK(here.mine->is_inside(0));
+  CHECK_FALSE(here.mine->is_inside(2));
   co_await here.close();
 }
 
@@ -210,15 +213,55 @@ TIME_TEST("survivors: one whose work has failed before the end gets less time, f
   co_await here.close();
 }
 
-TIME_TEST("survivors: a node that has less time takes no more", "[agent]") {
+TIME_TEST("survivors: one that an error took out of its epoch is not inside while it asks",
+          "[agent]") {
   node here(time);
   here.connect_all();
+  here.answer();
+  co_await here.pass(1ms);
+  here.ask(0);
+  co_await here.pass(1ms);
+  CHECK_FALSE(here.mine->is_inside(0));
+  CHECK(here.mine->is_inside(1));
+  // Its failure is its own, and it may do anything then.
+  co_await here.pass(10s);
+  CHECK(here.peers[0]->hears("no_change"));
+  CHECK(here.mine->is_inside(0));
+  // One that is told, and asks then, may be in a collective.
+  here.leave();
+  co_await here.pass(1ms);
+  here.ask(2);
+  co_await here.pass(1ms);
+  CHECK(here.mine->is_inside(2));
+  for (const std::size_t peer : {0, 1, 2}) here.say_ready(peer);
+  co_await here.pass(1ms);
+  CHECK(here.obstacle == "");
+  co_await here.close();
+}
+
+TIME_TEST("survivors: those still inside at the fence are told of it, and then waited for",
+          "[agent]") {
+  node here(time);
+  here.connect_all();
+  here.answer();
+  co_await here.pass(1ms);
+  here.ask(0);
   co_await here.pass(1ms);
   here.leave(false, 2s);
-  co_await here.pass(1999ms);
+  co_await here.pass(1ms);
+  CHECK(here.peers[0]->hears(R"("within": 10)"));
+  for (const std::size_t peer : {1, 2}) CHECK(here.peers[peer]->hears(R"("within": 2)"));
+  here.say_ready(1);
+  co_await here.pass(3s);
   CHECK_FALSE(here.obstacle);
-  co_await here.pass(2ms);
-  CHECK(here.obstacle == "rank 4 did not leave its epoch in time");
+  CHECK(here.mine->is_inside(2));
+  here.mine->ended(2, false);
+  co_await here.pass(1ms);
+  CHECK_FALSE(here.obstacle);
+  here.say_ready(0);
+  co_await here.pass(1ms);
+  CHECK(here.obstacle == "");
+  CHECK(here.mine->ready() == 2);
   co_await here.close();
 }
 
@@ -334,7 +377,7 @@ TIME_TEST("survivors: without the option nobody outlives an epoch", "[agent]") {
   none.started(0, 0);
   CHECK_FALSE(none.is_on());
   CHECK(none.obstacle() == "workers do not outlive their epoch");
-  CHECK_FALSE(none.are_apart());
+  CHECK(none.is_inside(0));
   CHECK(none.ready() == 0);
   co_await channels.close();
 }

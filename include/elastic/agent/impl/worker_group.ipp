@@ -526,6 +526,22 @@ ELASTIC_DECL void worker_group::kill() {
   processes_.kill();
 }
 
+ELASTIC_DECL bool worker_group::kill_inside() {
+  std::vector<std::size_t> inside;
+  for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
+    if (survivors_.is_inside(slot)) inside.push_back(slot);
+  }
+  if (inside.empty()) return false;
+  if (inside.size() == attempt_.workers.size()) {
+    kill();
+    return true;
+  }
+  if (!attempt_.stop_signal) attempt_.stop_signal = SIGKILL;
+  hooks_.stop_waiting();
+  for (const std::size_t slot : inside) processes_.kill(slot);
+  return true;
+}
+
 ELASTIC_DECL std::vector<const worker_group::worker*> worker_group::failed() const {
   std::vector<const worker_group::worker*> list;
   for (const std::size_t index : attempt_.ended) {

@@ -104,6 +104,13 @@ ELASTIC_DECL void process_set::kill() {
   state_->progress.set();
 }
 
+ELASTIC_DECL void process_set::kill(std::size_t index) {
+  const auto slot = find(*state_, index);
+  if (slot && slot->running()) {
+    ask(*slot, SIGKILL, detail::stop_step::target::group, state_->services.time->now());
+  }
+}
+
 ELASTIC_DECL pid_t process_set::pid(std::size_t index) const {
   const auto slot = find(*state_, index);
   return slot ? slot->pid : 0;
@@ -166,19 +173,23 @@ ELASTIC_DECL void process_set::signal_all(state& self, int number) {
 }
 
 ELASTIC_DECL void process_set::ask_all(state& self, int number, detail::stop_step::target whom) {
-  using target = detail::stop_step::target;
   const time_point now = self.services.time->now();
   for (const auto& slot : self.slots) {
-    if (!slot || !slot->running()) continue;
-    child& process = *slot->process;
-    if (whom == target::others) {
-      process.signal_others(number);
-      continue;
-    }
-    slot->asked = {number, now};
-    if (whom == target::process ? process.signal_process(number) : process.signal(number)) {
-      slot->was_stopped = true;
-    }
+    if (slot && slot->running()) ask(*slot, number, whom, now);
+  }
+}
+
+ELASTIC_DECL void process_set::ask(detail::process_slot& whom, int number,
+                                   detail::stop_step::target which, time_point now) {
+  using target = detail::stop_step::target;
+  child& process = *whom.process;
+  if (which == target::others) {
+    process.signal_others(number);
+    return;
+  }
+  whom.asked = {number, now};
+  if (which == target::process ? process.signal_process(number) : process.signal(number)) {
+    whom.was_stopped = true;
   }
 }
 

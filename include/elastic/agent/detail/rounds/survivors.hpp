@@ -67,8 +67,9 @@ class survivors {
   /// How many workers wait for the next epoch.
   ELASTIC_DECL int ready() const;
 
-  /// Whether every running worker waits for the next epoch, so that none is in one.
-  ELASTIC_DECL bool are_apart() const;
+  /// Whether a worker takes part in an epoch: it runs, has not left the epoch, and no error has
+  /// taken it out.
+  ELASTIC_DECL bool is_inside(std::size_t slot) const;
 
   // ---- messages ---------------------------------------------------------------------------------
 
@@ -78,7 +79,9 @@ class survivors {
   /// Cancellation: all types; nothing else ends it.
   ELASTIC_DECL task<void> answer() &;
 
-  /// Ends the epoch: makes every worker that can stay leave it, within the time-out and `most`.
+  /// Ends the epoch: makes every worker that can stay leave it within the time-out.
+  /// @param most  the time after which the agent kills the workers that are still inside; they are
+  ///              told of it
   ///
   /// Result: why all workers must restart; empty: those that are ready can stay.
   /// Cancellation: all types; some may have left.
@@ -92,6 +95,9 @@ class survivors {
  private:
   struct place : survivor_facts {
     bool is_notified = false;
+    /// An error has taken it out of the epoch before it was told of the end: it waits for the
+    /// answer to its question, and does nothing else.
+    bool is_out = false;
     /// Since when it waits for the epoch to end: it has asked, or has left by itself.
     std::optional<time_point> waits_since;
     /// Since when it has no other work in the epoch: it has asked whether the epoch has ended.
@@ -107,9 +113,9 @@ class survivors {
   template <class Message>
   void take(place&, const Message&) {}
   ELASTIC_DECL void send(std::size_t slot, const control_messages::agent_message& message);
-  // @param most  the latest deadline of each worker
-  ELASTIC_DECL time_point deadline_of(const place& entry, time_point began, time_point most) const;
-  ELASTIC_DECL void announce_change(time_point began, time_point most);
+  ELASTIC_DECL time_point deadline_of(const place& entry, time_point began) const;
+  // @param fence  when the workers that are still inside are killed
+  ELASTIC_DECL void announce_change(time_point began, time_point fence);
   // Result: when to check again.
   ELASTIC_DECL time_point answer_due(time_point now);
 

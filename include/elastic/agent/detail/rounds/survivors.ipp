@@ -67,6 +67,7 @@ ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ask& mess
   options_.log.info("rank {} asks whether epoch {} has ended: {}", entry.rank, epoch_,
                     message.reason);
   entry.waits_since = options_.time->now();
+  entry.is_out = true;
 }
 
 ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ready& message) {
@@ -105,9 +106,10 @@ ELASTIC_DECL int survivors::ready() const {
                                         [](const place& entry) { return entry.is_ready; }));
 }
 
-ELASTIC_DECL bool survivors::are_apart() const {
-  return is_on() && std::all_of(places_.begin(), places_.end(),
-                                [](const place& entry) { return !entry.runs || entry.is_ready; });
+ELASTIC_DECL bool survivors::is_inside(std::size_t slot) const {
+  if (slot >= places_.size()) return true;
+  const place& entry = places_[slot];
+  return entry.runs && !entry.is_ready && !entry.is_out;
 }
 
 ELASTIC_DECL void survivors::send(std::size_t slot,
@@ -148,17 +150,17 @@ ELASTIC_DECL time_point survivors::answer_due(time_point now) {
       continue;
     }
     options_.log.warning("rank {} fails with its own error: {}", entry.rank, why);
+    entry.is_out = false;
     send(slot, control_messages::no_change{epoch_});
   }
   return next;
 }
 
-ELASTIC_DECL time_point survivors::deadline_of(const place& entry, time_point began,
-                                               time_point most) const {
-  return std::min(rejoin_deadline(began, entry.asked_at, options_.timeout), most);
+ELASTIC_DECL time_point survivors::deadline_of(const place& entry, time_point began) const {
+  return rejoin_deadline(began, entry.asked_at, options_.timeout);
 }
 
-ELASTIC_DECL void survivors::announce_change(time_point began, time_point most) {
+ELASTIC_DECL void survivors::announce_change(time_point began, time_point fence) {
   const epoch_end end = facts();
   for (std::size_t slot = 0; slot < places_.size(); ++slot) {
     place& entry = places_[slot];
@@ -166,7 +168,8 @@ ELASTIC_DECL void survivors::announce_change(time_point began, time_point most) 
     entry.is_notified = true;
     control_messages::change change;
     change.epoch = epoch_;
-    change.within = deadline_of(entry, began, most) - options_.time->now();
+    const time_point due = deadline_of(entry, began);
+    change.within = (entry.is_out ? due : std::min(due, fence)) - options_.time->now();
     send(slot, change);
   }
 }
@@ -175,22 +178,22 @@ ELASTIC_DECL task<std::string> survivors::leave(bool is_pause, duration most) & 
   using action = rejoin_step::action;
   time_source& time = *options_.time;
   const time_point began = time.now();
-  const time_point latest = deadline_after(began, most);
+  const time_point fence = deadline_after(began, most);
   for (place& entry : places_) entry.waits_since.reset();
   channels_.catch_up();
   for (;;) {
     epoch_end end = facts();
     end.is_pause = is_pause;
-    time_point next = latest;
+    time_point next = time_point::max();
     for (std::size_t slot = 0; slot < places_.size(); ++slot) {
-      const time_point due = deadline_of(places_[slot], began, latest);
+      const time_point due = deadline_of(places_[slot], began);
       end.workers[slot].is_overdue = time.now() >= due;
       if (!end.workers[slot].is_overdue) next = std::min(next, due);
     }
     const rejoin_step step = decide_rejoin(end);
     if (step.what == action::restart_all) co_return step.reason;
     if (step.what == action::meet) co_return std::string();
-    announce_change(began, latest);
+    announce_change(began, fence);
     changed_.reset();
     co_await with_deadline(time, next, changed_.wait());
   }
@@ -204,6 +207,7 @@ ELASTIC_DECL bool survivors::rejoin(std::size_t slot, int rank,
   entry.rank = rank;
   entry.is_ready = false;
   entry.is_notified = false;
+  entry.is_out = false;
   entry.waits_since.reset();
   entry.asked_at.reset();
   channels_.started(static_cast<int>(slot));

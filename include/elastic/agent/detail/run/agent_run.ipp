@@ -235,19 +235,20 @@ ELASTIC_DECL task<run_result> agent_run::run_attempts() {
   }
 }
 
-/// Kills the workers of each attempt once the other nodes may continue without this one.
+/// Kills the workers of each attempt that are still in its epoch once the other nodes may continue
+/// without this one.
 ELASTIC_DECL task<void> agent_run::kill_at_fence() {
   for (;;) {
     co_await started_.wait();
     started_.reset();
     co_await race(rendezvous_->wait_for_fence(), started_.wait());
     if (started_.is_set()) continue;
-    if (group_.running() > 0 && !kept_workers().are_apart()) {
+    const bool was_running = group_.running() > 0;
+    // Workers that have left their epoch disturb no other node.
+    if (group_.kill_inside() && was_running) {
       log_.error("killing the workers: other nodes may continue without this one");
       journal_.record(job_event::type::fence_reached, "other nodes may continue without this one");
     }
-    // Workers that have left their epoch disturb no other node.
-    if (!kept_workers().are_apart()) group_.kill();
     fenced_.set();
   }
 }
