@@ -551,11 +551,12 @@ class nodes {
   nodes(const stage& of, std::string counts)
       : nodes(of, std::move(counts), "c10d",
               fmt::format("localhost:{}", elastic::test::reserved_port())) {}
+  // Survivors of the node that leads have three quarters of `reconnect_grace` to leave.
   nodes(const stage& of, std::string counts, std::string backend, std::string place)
       : stage_(of),
         meeting_{"--nnodes",        std::move(counts), "--rdzv-backend", std::move(backend),
                  "--rdzv-endpoint", std::move(place),  "--rdzv-id",      "job",
-                 "--rdzv-conf",     "last_call_timeout=0.3"} {}
+                 "--rdzv-conf",     "last_call_timeout=0.3,reconnect_grace=2"} {}
 
   std::unique_ptr<running_program> start(const words& faults = {},
                                          const std::string& on_failure = "replace",
