@@ -20,6 +20,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -57,6 +58,11 @@ struct survivor : channel_peer {
 
 struct start_recorder final : elastic::agent_part {
   std::vector<elastic::agent_part::started_workers> starts;
+  /// Called when the nodes of a round have agreed on its epoch; the round goes on after its task.
+  std::function<task<void>(std::int64_t round)> on_agreement;
+  task<void> agree(elastic::rendezvous_round round, elastic::assigned_ranks) override {
+    if (on_agreement) co_await on_agreement(round.round);
+  }
   void started(const elastic::agent_part::started_workers& start) override {
     starts.push_back(start);
   }
@@ -319,6 +325,38 @@ TIME_TEST("agent replacement: a fence while survivors are being stopped lets no 
   for (const std::size_t process : {3, 4, 5}) job.stage.worker(process).exit(0);
   co_await job.stage.end();
   CHECK(job.stage.result().state == worker_state::succeeded);
+  CHECK(job.stage.is_clean());
+}
+
+TIME_TEST("agent replacement: all restart though the round breaks in which the nodes agreed on it",
+          "[agent]") {
+  play job(time);
+  job.stage.rendezvous->spoil = [](elastic::rendezvous_round& round) {
+    if (round.round != 1) return;
+    round.group_rank = 1;
+    round.group_world_size = 2;
+  };
+  job.observer->on_agreement = [&](std::int64_t round) -> task<void> {
+    if (round == 1) co_await time.sleep_until(elastic::time_point::max());
+  };
+  job.stage.start();
+  co_await job.stage.quiet();
+  for (std::size_t at = 0; at < 3; ++at) job.join(at);
+  co_await job.stage.pass(10ms);
+  job.stage.rendezvous->change();
+  co_await job.stage.pass(10ms);
+  for (const auto& peer : job.peers) peer->leave(0);
+  co_await lead_without_survivors(job, 1);
+  co_await job.stage.pass(1s);
+  CHECK(job.stage.launcher->started.size() == 3);
+  job.stage.rendezvous->change();
+  co_await job.stage.pass(10ms);
+  CHECK(job.stage.launcher->started.size() == 6);
+  CHECK(job.last(job_event::type::replacement_abandoned).reason ==
+        "rank 0 has not said that it can rejoin");
+  CHECK(job.told(job_event::type::ranks_replaced).empty());
+  for (const std::size_t process : {3, 4, 5}) job.stage.worker(process).exit(0);
+  co_await job.stage.end();
   CHECK(job.stage.is_clean());
 }
 

@@ -48,6 +48,8 @@ ELASTIC_DECL epoch_record::entry epoch_record::take(const epoch_agreement& agree
   last_.term = round.term;
   last_.round = round.round;
   last_.place = agreement.place;
+  // Until the new workers run, the round may break, and the nodes agree again.
+  if (!agreement.keeps_survivors) last_.obstacle = agreement.reason;
   return {agreement.keeps_survivors, agreement.keeps_survivors && !is_first};
 }
 
@@ -61,6 +63,7 @@ ELASTIC_DECL void epoch_record::end() {
 
 ELASTIC_DECL time_point epoch_record::begin(time_point starting) {
   const time_point ended = std::exchange(ended_, std::nullopt).value_or(starting);
+  last_.obstacle.clear();
   behind_since_ = ended;
   step_.reset();
   stepped_.reset();
