@@ -170,7 +170,8 @@ class Channel:
         self._send({"kind": "not_saved", "id": request.id, "reason": str(reason)[:500]})
 
     def close(self) -> None:
-        """Asks the agent to stop watching this worker, and closes the channel."""
+        """Asks the agent to stop watching this worker, and closes the channel. Ends the wait of
+        other threads."""
         if self._end_of_beats is not None:
             self._end_of_beats.set()
         if self._owner == os.getpid():  # a forked process does not speak for the worker
@@ -256,9 +257,10 @@ class Channel:
             data = b""
         if not data:
             self._lose()
-            return False
+        if self._socket is None:
+            connected.close()
         self._rest += data
-        return True
+        return bool(data)
 
     def _complete_messages(self) -> List[_Fields]:
         """The messages whose lines have been read to their end."""
@@ -275,8 +277,17 @@ class Channel:
 
     def _lose(self) -> None:
         connected, self._socket = self._socket, None
-        if connected is not None:
+        if connected is None:
+            return
+        if self._owner != os.getpid():  # a forked process, whose parent keeps its channel
             connected.close()
+            return
+        with contextlib.suppress(OSError):
+            connected.shutdown(socket.SHUT_RDWR)  # to close it does not wake a thread that waits
+        # That thread closes it, else it might wait on for what gets the number of the descriptor.
+        if self._receiving.acquire(blocking=False):
+            connected.close()
+            self._receiving.release()
 
 
 def connect(checkpoints: bool = False,

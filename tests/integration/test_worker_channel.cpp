@@ -477,6 +477,15 @@ TEST_CASE("worker channel: a worker that must not be started again ends the job 
   CHECK(stage.left.processes().empty());
 }
 
+TEST_CASE("worker channel: a Python worker that closes it ends the wait of its other threads",
+          "[integration][channel]") {
+  const auto result = elastic::test::run_program(
+      {"python3", ELASTIC_SOURCE_DIR "/tests/integration/python/channel_end.py"});
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(result.out == "all is as expected\n");
+}
+
 // ---- PyTorch's timers ---------------------------------------------------------------------------
 
 TEST_CASE("worker channel: a timer of PyTorch's own client ends a worker that is stuck",
