@@ -30,6 +30,7 @@ import os
 import sys
 import threading
 import time
+import traceback
 import weakref
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, TypeVar, cast
 
@@ -108,7 +109,8 @@ class _Epochs:
         self._channel._send({"kind": "survive"})
         self._is_listening = self._channel.connected
         if self._is_listening:
-            threading.Thread(target=self._listen, name="elasticrun.survive", daemon=True).start()
+            threading.Thread(target=self._listen, args=[self._channel], name="elasticrun.survive",
+                             daemon=True).start()
 
     def say_prepared(self) -> None:
         """Says that a standby can run the script as far as this."""
@@ -201,20 +203,23 @@ class _Epochs:
 
     # ---- the thread that listens --------------------------------------------------------------
 
-    def _listen(self) -> None:
-        while self._channel.connected:
-            is_leaving = self.has_ended and self._holds_group
-            for message in self._channel._wait_for_messages(_FREE_SECONDS if is_leaving else None):
-                self._take(message)
-            if self.has_ended and self._holds_group:
-                if self.sockets.are_in_call(_thread_in_call()):
-                    self.ask_late("it is in a collective")
-                # Again and again: the main thread may be just about to connect.
-                self.sockets.shut_down()
-                self.nccl.abort()
-                _end_if_stuck()
-        with self._heard:
-            self._heard.notify_all()
+    def _listen(self, channel: worker.Channel) -> None:
+        try:
+            while channel.connected:
+                is_leaving = self.has_ended and self._holds_group
+                for message in channel._wait_for_messages(_FREE_SECONDS if is_leaving else None):
+                    self._take(message)
+                if self.has_ended and self._holds_group:
+                    if self.sockets.are_in_call(_thread_in_call()):
+                        self.ask_late("it is in a collective")
+                    # Again and again: the main thread may be just about to connect.
+                    self.sockets.shut_down()
+                    self.nccl.abort()
+                    _end_if_stuck()
+        finally:
+            channel._lose()  # also if this has failed: nobody may wait for what it would not hear
+            with self._heard:
+                self._heard.notify_all()
 
     def _take(self, message: Dict[str, Any]) -> None:
         kind, number = message.get("kind"), message.get("epoch")
@@ -234,7 +239,10 @@ class _Epochs:
                     self._next = message
             self._heard.notify_all()
         for callback in callbacks:
-            callback()
+            try:
+                callback()
+            except Exception:  # of the script: the other callbacks and this thread go on
+                traceback.print_exc()
 
 
 _epochs = _Epochs()
@@ -391,7 +399,7 @@ def on_change(callback: Callable[[int], None]) -> None:
     """Declares that this process can rejoin. `callback` is called with the epoch that has ended, in
     a separate thread, as soon as the agent announces it. The process must then leave its process
     groups and call `ready` and `next_epoch`, within six times `--rejoin-timeout`, or within that
-    time itself once `is_change` was called."""
+    time itself once `is_change` was called. An exception of `callback` is written to stderr."""
     _end_standby()
     _epochs.add_callback(callback)
     _epochs.connect()

@@ -530,6 +530,33 @@ TEST_CASE("replacement: a loop of its own survives by the functions for framewor
   CHECK(stage.left.processes().empty());
 }
 
+TEST_CASE("replacement: a callback that fails keeps no rank from the next epoch",
+          "[integration][replacement]") {
+  struct row {
+    std::string fault;
+    std::set<int> replaced;
+    std::string complaint;
+  };
+  for (const auto& [fault, replaced, complaint] :
+       {row{"fails", {1}, "RuntimeError: a callback fails at the end of epoch 0"},
+        row{"breaks:0", {0, 1}, "OSError: there are too many open files"}}) {
+    const stage stage;
+    const auto job = stage.start_script("survive_loop.py", one_node("3"), {fault});
+    int epoch = -1;
+    const world before = await_world(stage, 3, epoch);
+    kill_ranks(before, {1});
+    const world after = await_world(stage, 3, epoch);
+    INFO(fault << "\n" << job->err());
+    for (const auto& [rank, at] : after) {
+      CHECK((at.pid == before.at(rank).pid) == (replaced.count(rank) == 0));
+    }
+    stage.end_work();
+    const auto result = job->wait();
+    CHECK(result.code == 0);
+    CHECK_THAT(result.err, contains_text(complaint));
+  }
+}
+
 TEST_CASE("replacement: SIGTERM ends all, also while workers leave an epoch",
           "[integration][replacement]") {
   const stage stage;

@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
 """A worker with a training loop of its own, which calls the functions that survive.run calls. It
-notes its epochs as survivor.py does."""
+notes its epochs as survivor.py does. With the argument `fails`, a callback before its own raises;
+with `breaks:RANK`, what frees the process groups of that rank does."""
 
 import os
+import sys
 import threading
 
 from elasticrun import survive
@@ -29,6 +31,19 @@ def enter_next_epoch():
     assert not survive.is_new()
 
 
+def fail(epoch):
+    raise RuntimeError(f"a callback fails at the end of epoch {epoch}")
+
+
+def shut_down():
+    raise OSError("there are too many open files")
+
+
+if "fails" in sys.argv:
+    survive.on_change(fail)
+if f"breaks:{survive.rank()}" in sys.argv:
+    survive._epochs.sockets.shut_down = shut_down
+    survive._epochs.hold_group(True)
 survive.on_change(lambda epoch: CHANGED.set())
 assert survive.is_new()
 assert not survive.is_change(ValueError("the data is bad"))
