@@ -45,8 +45,6 @@ __all__ = ["ShardedState", "TorchState", "WorldChanged", "epoch", "finished", "i
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# The agent answers within its --rejoin-timeout; this is for an agent that stands still.
-_ANSWER_SECONDS = 600.0
 # Where a standby that runs the script is found.
 _STANDBY = "elasticrun.standby"
 # How often a thread that is stuck in the end of an epoch is freed again.
@@ -163,7 +161,8 @@ class _Epochs:
         with self._heard:
             self._denied = -1
         self._ask(reason)
-        self._wait(lambda: self.has_ended or self._denied >= self.current, _ANSWER_SECONDS)
+        # However long: the agent answers within its --rejoin-timeout, which only it knows.
+        self._wait(lambda: self.has_ended or self._denied >= self.current, None)
         return self.has_ended
 
     def ask_late(self, reason: str) -> None:
