@@ -19,13 +19,14 @@ namespace elastic::detail {
 
 /// The parts of a generation on all nodes.
 struct vault_parts {
-  /// The ranks whose part is at their node, and those whose part is at another one.
+  /// The ranks whose part is on their own node, and those whose part is on another node.
   std::set<int> present;
   std::set<int> misplaced;
   bool is_damaged = false;
 };
 
-/// By generation and world, which is the same for all parts of a generation; the newest first.
+/// The parts by generation and world size, the newest generation first. All parts of a generation
+/// have the same world size.
 using parts_of_worlds = std::map<std::pair<vault_generation, int>, vault_parts, std::greater<>>;
 
 inline parts_of_worlds all_parts(const std::vector<vault_report>& nodes) {
@@ -42,7 +43,7 @@ inline parts_of_worlds all_parts(const std::vector<vault_report>& nodes) {
   return all;
 }
 
-/// Why a generation that was complete is no more.
+/// The reason why a generation is no longer complete.
 inline std::string loss_text(const vault_view& view, int world_size, int former_size,
                              const vault_parts& parts) {
   if (former_size != world_size) {
@@ -59,7 +60,7 @@ inline std::string loss_text(const vault_view& view, int world_size, int former_
                      is_known ? "node " + view.former_nodes[place] : "its node");
 }
 
-/// Why a complete generation is not restored; empty: it can be.
+/// The reason why a complete generation cannot be restored; empty: it can be.
 inline std::string obstacle_to(const vault_generation& id, const vault_parts& parts,
                                const vault_step& step) {
   if (parts.is_damaged) return "a part of it is damaged";
@@ -106,7 +107,8 @@ ELASTIC_DECL vault_vote next_vault_vote(std::int64_t number,
   return is_kept ? vault_vote::kept : vault_vote::undecided;
 }
 
-/// How much a slot has to be spared: an empty one first, then the one with the older generation.
+/// The sort key of a slot; the slot with the smaller key is overwritten. Empty slots come first,
+/// then older generations, then generations that are still pending, and last the complete one.
 inline auto claim_of(const vault_slot_view& view, std::size_t index) {
   const vault_slot_view::slot& one = view.slots[index];
   const bool is_complete = one.id && one.id == view.complete;
