@@ -35,8 +35,8 @@
 
 namespace elastic::detail {
 
-/// The server's side of one job's rendezvous, without sockets and clocks: messages of nodes and
-/// the time go in, answers come out.
+/// The server's side of one job's rendezvous, without sockets and clocks. Its inputs are messages
+/// of nodes and the time; its outputs are answers.
 ///
 /// A round of N nodes costs O(N) messages. If a node's message arrives twice, because its
 /// connection broke in between, it takes effect once.
@@ -103,7 +103,8 @@ class rendezvous_coordinator {
   /// ends for lack of a node. When the suspension ends, the join timeouts of the nodes start again.
   ELASTIC_DECL void suspend(bool is_suspended, time_point now);
 
-  /// What another server needs to take over the job, including what no node has received yet.
+  /// The facts that another server needs to take over the job, including those that no node has
+  /// received yet.
   ELASTIC_DECL round_register content() const;
 
   /// Changes whenever `content` may have changed.
@@ -119,8 +120,8 @@ class rendezvous_coordinator {
   ELASTIC_DECL void received(connection link, const rendezvous_request& request, time_point now);
 
   /// The connection is gone. Its node may return over another one within the grace. If its witness
-  /// is still connected, or ended long before, perhaps only the network failed: then the node has
-  /// as long as it may be silent.
+  /// is still connected, or ended long before, perhaps only the network failed: the node may then
+  /// return for as long as it may be silent.
   ELASTIC_DECL void disconnected(connection link, time_point now);
 
   /// The time is now `now`.
@@ -136,8 +137,8 @@ class rendezvous_coordinator {
 
   // ---- viewers of the job -----------------------------------------------------------------------
 
-  /// Asks each node that can report about itself for this much from now on. Asks at most as many
-  /// nodes as are shown (`limits::viewed_nodes`).
+  /// From now on, asks each node that can report about itself for these reports. Asks at most as
+  /// many nodes as viewers see (`limits::viewed_nodes`).
   /// @param output  see report_exchange::output_demand
   ELASTIC_DECL void demand_reports(report_demand demand, std::string output = {});
 
@@ -154,7 +155,7 @@ class rendezvous_coordinator {
     return !state_.complete && !state_.participants.empty() && !ending_ && !is_paused();
   }
 
-  /// Notifies the waiting nodes of a likely reason why others do not come.
+  /// Notifies the waiting nodes of a likely reason why others do not join.
   ELASTIC_DECL void notify_waiting(const std::string& why);
 
   /// Changes whenever the roster may have changed.
@@ -181,21 +182,21 @@ class rendezvous_coordinator {
   /// The memory that the node of this connection uses here, in bytes; 0 if it has no node.
   ELASTIC_DECL std::size_t bytes_of(connection link) const;
 
-  /// How many nodes it has visited so far: a measure of its work.
+  /// The number of nodes that it has visited in its loops so far, which measures its work.
   std::uint64_t visited_nodes() const { return visited_nodes_; }
 
   /// Whether the job has ended, or the workers of all nodes have succeeded.
   bool is_over() const { return ending_.has_value() || all_finished_; }
 
-  /// Whether no node takes part, so that only the end of the job is worth keeping. No present
-  /// connection can take part any more, but it may still send messages and end.
+  /// Whether no node takes part, so that only the end of the job is worth keeping. The connections
+  /// that still exist cannot take part any more, but they may send messages and end.
   bool is_idle() const { return members_.empty(); }
 
  private:
   struct member {
     node_contact contact;
     addresses ends;
-    /// When its wait for a place ends; empty: it does not wait.
+    /// The end of its wait for a place; empty: it does not wait.
     std::optional<time_point> join_deadline;
     duration join_timeout{};
     rendezvous_round::master_endpoint offer;
@@ -214,7 +215,7 @@ class rendezvous_coordinator {
     bool has_reports = false;
     /// It was asked for reports.
     bool is_reporting = false;
-    /// Why it wants no round to begin; empty: it does not.
+    /// The reason of its request to pause the job; empty: it has made none.
     std::optional<std::string> pause;
     /// See rendezvous_messages::hello.
     std::string name;
@@ -231,7 +232,7 @@ class rendezvous_coordinator {
 
   ELASTIC_DECL void welcome(connection link, const rendezvous_messages::hello& request,
                             time_point now);
-  // Makes a connection that of its node, which may be new.
+  // Assigns a connection to its node, which may be new.
   ELASTIC_DECL member& connect(connection link, const rendezvous_messages::hello& request,
                                time_point now);
   ELASTIC_DECL void greet(const node_id& node, member& entry, bool is_new);

@@ -54,7 +54,8 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const round_register& kept,
   has_made_round_ = kept.round >= 0;
   for (const exclusion& who : kept.excluded) excluded_.add(who, now);
   ending_ = kept.ending;
-  // The nodes that know of it may be gone; a node that looks for a round must still learn of it.
+  // The nodes that know of the success may be gone. A node that looks for a round must still learn
+  // of it.
   if (kept.all_finished && !ending_) {
     ending_ = job_ending{rendezvous_handler::job_end::succeeded, "all workers succeeded"};
   }
@@ -197,7 +198,8 @@ ELASTIC_DECL auto rendezvous_coordinator::connect(connection link,
                                                   const rendezvous_messages::hello& request,
                                                   time_point now) -> member& {
   member& node = members_[request.node];
-  // The node knows before the server does that its former connections are useless.
+  // A node that connects again knows that its former connections are useless, even if the server
+  // has not noticed yet.
   for (const connection former : node.contact.connections()) drop(former);
   nodes_[link] = request.node;
   node.contact.begin(link, now);
@@ -212,7 +214,7 @@ ELASTIC_DECL auto rendezvous_coordinator::connect(connection link,
 }
 
 ELASTIC_DECL void rendezvous_coordinator::greet(const node_id& node, member& entry, bool is_new) {
-  // The others go on without a node that this leader fenced, even if it is back at once.
+  // The others continue without a node that this leader fenced, even if it is back at once.
   const bool is_fenced = own_fence_.is_reached() && node.number.high == own_node_;
   answer(entry, rendezvous_messages::welcome{!is_new && !is_fenced, settings_, term_});
   ask_for_reports(entry);
@@ -233,7 +235,7 @@ ELASTIC_DECL bool rendezvous_coordinator::make_room_for(const node_id& node, tim
   const bool takes_up_its_own = known != members_.end() && known->second.contact.link;
   if (takes_up_its_own || nodes_.size() < most_connected()) return true;
   if (idle_.size() == 0) return false;
-  // A node that still wants something connects again, and is welcomed again.
+  // A node that is still interested connects again, and is welcomed again.
   give_up(node_id(idle_.first()), now);
   return true;
 }
@@ -348,7 +350,7 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
     for (const exclusion& who : request.excluded) excluded_.add(who, now);
     former_.reported(*request.former, node.ends.here, silence, now);
   }
-  // With several servers, the register says which rounds there were.
+  // With several servers, the register records which rounds existed.
   if (had_server && !is_elected_) former_.reported_server(request.highest_term, silence, now);
   wake_at(former_.over_at());
 }
@@ -362,7 +364,7 @@ ELASTIC_DECL void rendezvous_coordinator::apply_account(const member& node, std:
 
 ELASTIC_DECL void rendezvous_coordinator::begin_at(std::int64_t round) {
   next_round_ = std::max(next_round_, round);
-  // No node knows the number of a round that is not complete.
+  // A round that is not complete may be renumbered: no node knows its number.
   if (!state_.complete) state_.round = std::max(state_.round, next_round_);
 }
 
@@ -399,10 +401,11 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
     answer(node, rendezvous_messages::on_hold{"the job pauses"});
   }
   if (!state_.complete || state_.participants.count(node) == 0) return step(node, entry, now);
-  // A repeated request, if this is the round that the node asked for. But the former server of an
-  // inherited round may not have placed the node in it.
+  // If this is the round that the node asked for, the request is a repetition. An inherited round
+  // is no such case: the former server may not have placed the node in it.
   if (request.after < state_.round && !is_inherited_) return step(node, entry, now);
-  // Otherwise nodes whose workers have succeeded would wait for it, or consider the job done.
+  // The round must end: otherwise nodes whose workers have succeeded would wait for this node, or
+  // consider the job done.
   if (some_finished_ && !entry.has_finished) {
     announce(rendezvous_change::cause::node_lost,
              fmt::format("node {} meets again before its workers have succeeded", node.text()));
@@ -430,7 +433,8 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
     return answer(node, rendezvous_messages::changed{request.round, over});
   }
   if (change_) return answer(node, *change_);
-  // Workers also fail because their peers vanish, and that does not count against them.
+  // Workers also fail because their peers vanish. Such a failure counts as a lost node, not against
+  // the restarts.
   if (const auto missing = missing_participant()) {
     return announce(rendezvous_change::cause::node_lost,
                     fmt::format("node {} is gone", name_of(*missing)));
@@ -643,8 +647,8 @@ ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
         auto& [node, entry] = *waiting;
         const bool was_complete = state_.complete;
         if (entry.join_deadline) step(node, entry, now);
-        // Then its nodes come first: one that is placed after another node has ended the round
-        // would not learn of that end.
+        // The other nodes of the completed round come first. If another node ended the round before
+        // they are placed, they would not learn of that end.
         if (!was_complete && state_.complete) break;
       }
     }
@@ -959,7 +963,7 @@ ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand,
   }
 }
 
-/// A member that is new or has lost its connection must be asked.
+/// Asks a member for reports. A member that is new, or has connected again, must be asked.
 ELASTIC_DECL void rendezvous_coordinator::ask_for_reports(member& entry) {
   if (!entry.has_reports || !reports_.ask(entry.is_reporting)) return;
   answer(entry, rendezvous_messages::report_wanted{reports_.demand(), reports_.output()});
@@ -1035,12 +1039,12 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
     }
   }
-  // The end of a last call changes nothing if the nodes are known, or if no round may begin.
+  // The end of a last call changes nothing if all nodes are known, or if no round may begin.
   if (state_.deadline && state_.unknown_nodes && !is_held(now)) wake_at(*state_.deadline);
   if (is_held_by_former(now)) wake_at(former_.over_at());
   if (short_since_) wake_at(*short_since_ + settings_.last_call_timeout);
-  // Once it is over, nodes that could not enlarge the round then wait for one more node, not for a
-  // time.
+  // Once that time is over, nodes that could not enlarge the round wait for one more node, and no
+  // timer is needed.
   if (state_.scale_up_at && *state_.scale_up_at > now) wake_at(*state_.scale_up_at);
 }
 

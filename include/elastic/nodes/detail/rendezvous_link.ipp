@@ -96,7 +96,7 @@ ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join joining)
   known_.refused.reset();
   known_.all_finished = false;
   is_given_up_ = false;
-  // A round may follow of which this node hears nothing.
+  // From now on, the server may begin a round without this node's knowledge.
   if (greeting_.former && is_welcome_) greeting_.former->until_end = false;
   joining.after = std::max(joining.after, skipped_through_);
   begin_wait(joining.timeout);
@@ -184,7 +184,8 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
 ELASTIC_DECL void rendezvous_link::begin_absence(time_point now) {
   ended_at_ = now;
   if (has_server_resigned_) {
-    // Its successor ends the round, and knows nothing of connections that have ended.
+    // The leader's successor ends the round. It does not know which connections have ended, so only
+    // the time of silence counts.
     end_ = fencing::of_silence(settings_.silence());
     return mark_lost("the node that led the job no longer leads it");
   }
@@ -335,7 +336,7 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
   }
   if (!reply && !is_server_known() && !is_busy) co_await look_at_stranger(has_hung_up);
   if (!reply) {
-    // The server may know this node from that greeting alone.
+    // The server may have received the greeting, and may know this node only from it.
     has_server_resigned_ = false;
     co_return false;
   }
@@ -361,7 +362,8 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
                                            const rendezvous_messages::welcome& reply,
                                            time_point greeted_at) {
   settings_ = reply.settings;
-  // The settings that this node follows: a later server must know how long the node can be silent.
+  // A later hello repeats the settings that this node follows, so that the next server knows how
+  // long the node can be silent.
   greeting_.settings.keep_alive_interval = settings_.keep_alive_interval;
   greeting_.settings.keep_alive_max_attempt = settings_.keep_alive_max_attempt;
   greeting_.settings.reconnect_grace = settings_.reconnect_grace;
@@ -386,8 +388,9 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
 
 ELASTIC_DECL void rendezvous_link::infer_end_of_round(bool is_known, bool is_other_server) {
   if (greeting_.former) greeting_.former->until_end = false;
-  // A new server also says that it knows this node if only its first welcome was lost. But the
-  // successor of a server that resigned, if greeted only once, waits for the nodes of the round.
+  // A new server also reports that it knows this node if only its first welcome was lost. But if
+  // the server before it resigned and it was greeted only once, it waits for the nodes of the
+  // round.
   const bool is_waited_for = is_known && has_server_resigned_;
   if (known_.placed && !is_waited_for) is_given_up_ = true;
   mark_lost(is_other_server ? "the server of the rendezvous was restarted"
@@ -511,7 +514,7 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::resigned&) {
-  // No successor waits for the own node of the leader that resigned.
+  // A successor does not wait for the node of the leader that resigned.
   has_server_resigned_ = !connector_->reaches_own_process();
 }
 
@@ -537,7 +540,7 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::on_hold& reply) {
-  // Time in which this node can get no place does not count.
+  // The time in which this node cannot get a place does not count towards the join timeout.
   was_on_hold_ = true;
   log_.warning("this node waits: {}", reply.why);
 }

@@ -44,7 +44,7 @@ struct former_round {
   std::string server = {};
 };
 
-/// The first message of a connection, and of one that replaces a broken one.
+/// The first message of each connection, including one that replaces a broken connection.
 struct hello {
   static constexpr int current_version = 3;
   int version = current_version;
@@ -80,7 +80,7 @@ struct join {
   /// The last round that this node was in; -1: none.
   std::int64_t after = -1;
   duration timeout{};
-  /// Where its workers would meet if it became the node of rank 0.
+  /// The address at which the workers would meet if this node became the node of rank 0.
   rendezvous_round::master_endpoint offer;
   /// Its own numeric addresses, separated by spaces; empty if the job has no secret.
   std::string addresses = {};
@@ -109,7 +109,7 @@ struct pause {
 struct resume {};
 
 struct leave {
-  /// Not 0: the node was marked as bad, and is excluded for this time.
+  /// The time for which the node, which was marked as bad, is excluded; 0: it is not excluded.
   duration keep_out{};
   std::string why = {};
 };
@@ -120,7 +120,7 @@ struct close_job {
   std::string why;
 };
 
-/// What the node reports about itself for viewers of the job.
+/// The node's report about itself for viewers of the job.
 struct report {
   std::string text;
 };
@@ -133,8 +133,8 @@ struct welcome {
   /// The keep-alive settings and the grace for all nodes of the job: those of the server's own
   /// agent, or of the first node if the server has no agent.
   rendezvous_settings settings;
-  /// The number of this server among the servers that the job has had: each has a greater one than
-  /// its predecessor.
+  /// The number of this server in the sequence of the job's servers: it is greater than that of its
+  /// predecessor.
   std::int64_t term = 1;
 };
 
@@ -165,12 +165,12 @@ struct placed {
   std::vector<exclusion> excluded = {};
 };
 
-/// Why a node that joins has to wait, however many nodes there are.
+/// The notice that a joining node has to wait for a reason other than the number of nodes.
 struct on_hold {
   std::string why;
 };
 
-/// The round `round` has to end.
+/// The round `round` must end.
 struct changed {
   std::int64_t round = 0;
   rendezvous_change what;
@@ -194,8 +194,8 @@ struct alive {};
 /// this node begins no round before the node has joined, or has been silent for too long.
 struct resigned {};
 
-/// How much the server wants to hear about the node from now on; before the first of these,
-/// nothing.
+/// A change of what the node reports to the server from now on. Before the first such message, it
+/// reports nothing.
 struct report_wanted {
   report_demand demand = report_demand::nothing;
   /// See report_exchange::output_demand.

@@ -92,7 +92,7 @@ inline void describe(rendezvous_messages::hello& message, record_rows& rows) {
   rendezvous_settings& settings = message.settings;
   rows.number("version", message.version, 1, std::numeric_limits<int>::max());
   node_rows(rows, message.run_id, message.node);
-  // The coordinator refuses another version, in a sentence that names both.
+  // The coordinator refuses any other version, with a message that names both.
   if (rows.reads() && message.version != message.current_version) return;
   node_number_row(rows, message.node.number);
   rows.number("min_nodes", settings.min_nodes, 1, limits::nodes);

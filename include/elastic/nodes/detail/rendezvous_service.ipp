@@ -232,7 +232,8 @@ ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& 
 
 ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_job(
     const std::string& run_id) {
-  // The time of day increases even on another host, or in a restarted process.
+  // The term is the time of day: it increases even if the server starts again on another host or in
+  // another process.
   const auto today = time_->wall_now().time_since_epoch();
   const std::int64_t milliseconds =
       std::chrono::duration_cast<std::chrono::milliseconds>(today).count();
@@ -286,7 +287,8 @@ ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) 
   for (const auto& report : job.take_reports()) shown.reports->reported(report.node, report.text);
 }
 
-/// When viewers get the next list that was held back; `time_point::max()` if none was.
+/// The time at which viewers receive the next list that was held back; `time_point::max()` if none
+/// was.
 ELASTIC_DECL time_point rendezvous_service::next_listing() const {
   time_point next = time_point::max();
   for (const auto& [run_id, shown] : shown_) {

@@ -34,7 +34,7 @@ class report_collector {
     return std::exchange(demand_, demand) != demand || is_other_output;
   }
 
-  /// Whether to ask a node now, as long as at most `limits::viewed_nodes` are asked.
+  /// Decides whether to ask a node now. At most `limits::viewed_nodes` nodes are asked.
   /// @param is_asked  whether the node was asked already, and afterwards whether it is
   bool ask(bool& is_asked) {
     if (demand_ == report_demand::nothing) return false;
@@ -43,7 +43,7 @@ class report_collector {
     return true;
   }
 
-  /// A node that was asked is gone.
+  /// Notes that a node which was asked is gone.
   void node_gone() { --asked_; }
 
   /// Ignores a report that nobody wants any more.
