@@ -59,7 +59,7 @@ struct agent_services {
 
   /// A guest of an agent.
   struct part {
-    /// The name for people, which no other part has: "diagnosis".
+    /// The unique name of the part in messages, such as "diagnosis".
     std::string name;
     agent_part::factory make;
   };
@@ -116,11 +116,11 @@ struct agent_services {
 };
 
 /// Adds a part to the end of `agent_services::parts`.
-/// Errors: `errc::invalid_argument` if there is a part of this name.
+/// Errors: `errc::invalid_argument` if a part has this name already.
 ELASTIC_DECL void add_part(agent_services& services, std::string name, agent_part::factory make);
 
-/// The same for a part that the caller owns, too, and that every agent with these services gets.
-/// Errors: the same; `errc::invalid_argument` if it is null.
+/// The same for a part that already exists. The caller shares it with every agent that uses these
+/// services. Errors: the same; `errc::invalid_argument` if it is null.
 ELASTIC_DECL void add_part(agent_services& services, std::string name,
                            std::shared_ptr<agent_part> shared);
 

@@ -38,8 +38,8 @@ class log_layout {
   /// so that it must be done on a thread.
   ELASTIC_DECL static bool base_may_hang(const std::string& base);
 
-  /// Why the directory is not in the preferred temporary folder, for a warning; empty: it is, or
-  /// the user has named the directory.
+  /// The warning that says why the directory is not in the preferred temporary folder; empty: it
+  /// is, or the user has named the directory.
   const std::string& notice() const { return notice_; }
 
   bool is_enabled() const { return !root_.empty(); }
@@ -47,7 +47,7 @@ class log_layout {
   /// Whether calls that name files of this directory may hang.
   bool may_hang() const { return may_hang_; }
 
-  /// The directory did not answer in time: nothing may wait for it again.
+  /// Notes that the directory did not answer in time. Nothing may wait for it again.
   void give_up() { is_given_up_ = true; }
   bool is_given_up() const { return is_given_up_; }
 
@@ -63,13 +63,13 @@ class log_layout {
   /// Errors: `errc::file_access`, naming the directory; none of the attempt is left then.
   ELASTIC_DECL void start_attempt(int attempt, int local_world_size);
 
-  /// Creates a directory for one worker that is started beside others, which keep theirs: the one
-  /// of the attempt or, if that already exists, one whose name ends with the number of the epoch.
-  /// The one that the worker's slot had before is removed if it is empty.
+  /// Creates a directory for one worker that is started while others keep theirs. It is that of the
+  /// attempt or, if that exists already, one whose name ends with the number of the epoch. The
+  /// former directory of the worker's slot is removed if it is empty.
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL void add_worker(int attempt, int local_rank, std::int64_t epoch);
 
-  /// The worker has no files in this attempt, because its directory cannot be created.
+  /// Notes that the worker has no files in this attempt, because its directory cannot be created.
   ELASTIC_DECL void go_without_files(int attempt, int local_rank);
 
   /// Whether the worker has no files although there is a directory for them.
@@ -96,7 +96,7 @@ class log_layout {
   ELASTIC_DECL std::string filtered_stdout_file() const;
   ELASTIC_DECL std::string filtered_stderr_file() const;
 
-  /// The files of a worker, in a directory of a run that another object has made.
+  /// The files of a worker, found in the directory of a run that another object created.
   struct found_worker {
     int local_rank = 0;
     std::string stdout_file = {};
@@ -105,7 +105,7 @@ class log_layout {
 
   /// The workers that were started last in each slot and had files, by local rank.
   /// @param root  the directory of a run
-  /// Errors: none; what cannot be read has no workers.
+  /// Errors: none; directories that cannot be read count as empty.
   ELASTIC_DECL static std::vector<found_worker> find_workers(const std::string& root);
 
   /// The number of the attempt started last.
@@ -119,10 +119,11 @@ class log_layout {
   ELASTIC_DECL void discard_if_empty();
 
  private:
-  // The directory in which the user wants those of runs; the umask decides who may use it.
+  // The directory that the user named for the directories of runs. The umask decides who may use
+  // it.
   ELASTIC_DECL static void make_base(const std::filesystem::path& directory);
 
-  // A directory of this run, with those above it that are missing. Only this user can access them.
+  // Creates a directory of this run and its missing parents. Only this user can access them.
   ELASTIC_DECL void make(const std::filesystem::path& directory) const;
 
   [[noreturn]] ELASTIC_DECL static void refuse(const std::filesystem::path& directory,

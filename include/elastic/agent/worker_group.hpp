@@ -87,7 +87,7 @@ class worker_group {
     std::string error_file;
     /// How it ended; empty while it runs.
     std::optional<process_set::process_end> end;
-    /// Why it was considered hung and killed; otherwise empty.
+    /// The reason why it was considered hung and killed; empty: it was not.
     std::string hung;
     /// It ended after `worker_group::stop` had told it to.
     bool stopped_by_agent = false;
@@ -101,7 +101,8 @@ class worker_group {
     bool is_start_reported = false;
   };
 
-  /// What workers report of an attempt as a whole; empty where none did.
+  /// The reports of workers that concern the whole attempt. A field is empty if no worker reported
+  /// it.
   struct worker_reports {
     /// Why the job must not be restarted if this attempt fails.
     std::optional<std::string> no_restart;
@@ -122,24 +123,23 @@ class worker_group {
   worker_group(const worker_group&) = delete;
   worker_group& operator=(const worker_group&) = delete;
 
-  /// From now on, if a worker fails, the others are immediately asked to end, before
-  /// `wait_for_outcome` returns; while hooks inspect hung workers, when the hooks are done. `stop`
-  /// with the same plan continues this stop.
+  /// From now on, if a worker fails, the others are asked to end at once, before `wait_for_outcome`
+  /// returns. If hooks inspect hung workers at that time, this happens when the hooks are done.
+  /// `stop` with the same plan continues this stop.
   void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
 
   /// Sets a function, which must not throw, that is called when all workers of a start have been
-  /// started. The journal learns of those that are hung or have ended meanwhile only after the
-  /// call.
+  /// started. Workers that became hung or ended meanwhile are recorded in the journal only after
+  /// the call.
   void on_start(std::function<void()> call) { on_start_ = std::move(call); }
 
-  /// Adds a guest of the group: it is asked how to start workers, and told what happens to them.
-  /// Nobody calls its functions about rounds and commands: those are an agent's. Call this before
-  /// `start`.
+  /// Adds a part to the group, which calls the part's functions about workers. Its functions about
+  /// rounds and commands are not called: only an agent calls them. Call this before `start`.
   ELASTIC_DECL void attach(std::shared_ptr<agent_part> part);
 
-  /// From now on the workers are replicas: they form no world, and the end of one does not affect
-  /// the others. Instead, `call`, which must not throw, is called with it. Call this before
-  /// `start`; its round and ranks then only number the replicas in their role.
+  /// Makes the workers replicas: they form no world, and the end of one does not affect the others.
+  /// Instead, `call`, which must not throw, is called with its local rank. Call this before
+  /// `start`, whose round and ranks then only number the replicas in their role.
   void treat_as_replicas(std::function<void(std::size_t local_rank)> call) {
     on_replica_end_ = std::move(call);
   }
@@ -191,12 +191,13 @@ class worker_group {
   /// `worker_spec::rejoin_timeout` and `most`, and then ends the others with everything that they
   /// left behind.
   ///
-  /// Result: why all workers of the job must restart; they keep running until `stop`. Empty: the
-  /// running workers wait for `rejoin`.
+  /// Result: the reason why all workers of the job must restart, which keep running until `stop`.
+  /// Empty: the running workers wait for `rejoin`.
   /// Errors: those of `process_set::clear`. Cancellation: all types; `stop` must follow.
   ELASTIC_DECL task<std::string> leave_epoch(bool is_pause, duration most) &;
 
-  /// Why the running workers cannot outlive the epoch, as far as this node knows; empty: they can.
+  /// The reason why the running workers cannot outlive the epoch, as far as this node knows; empty:
+  /// they can.
   ELASTIC_DECL std::string epoch_obstacle() const;
 
   /// Begins an epoch in which some workers of the job keep their processes: tells the waiting
@@ -273,7 +274,7 @@ class worker_group {
   /// What the workers have reported in this attempt.
   const worker_reports& reports() const { return attempt_.reports; }
 
-  /// Tells the guests that the workers run.
+  /// Notifies the parts that the workers run.
   void announce(const agent_part::started_workers& start) { parts_->started(start); }
 
   /// Passes a signal on to every running worker, and to those that are being started as soon as
@@ -302,7 +303,7 @@ class worker_group {
   /// `errc::start_failed`, with the same text.
   ELASTIC_DECL std::exception_ptr error_of_run(std::exception_ptr failure) const;
 
-  /// How many are being started.
+  /// The number of workers that are being started.
   std::size_t starting() const { return processes_.starting(); }
 
   /// The workers of the last attempt, by local rank.
@@ -312,11 +313,11 @@ class worker_group {
   /// of the others.
   ELASTIC_DECL std::vector<const worker*> failed() const;
 
-  /// The first of them; null if there is none.
+  /// The first worker that failed; null if none did.
   ELASTIC_DECL const worker* first_failed() const;
 
-  /// The same with its error file and output; empty if no worker failed, or it was stopped. Call it
-  /// after `stop`.
+  /// The failure of that worker with its error file and output; empty if no worker failed, or if
+  /// the agent stopped it. Call it after `stop`.
   ELASTIC_DECL std::optional<run_result::failure> first_failure() const;
 
   /// The workers that did not succeed, in the order of their ends. Call it after `stop`: their
@@ -327,14 +328,14 @@ class worker_group {
   /// succeeded and left a value. Call it after `stop`.
   ELASTIC_DECL std::map<int, std::string> return_values() const;
 
-  /// To be called when a process beside the workers was killed: if the kernel killed it for lack of
-  /// memory, no worker is reported as out of memory because of it.
+  /// Discounts one kill for lack of memory. Call it when a process other than a worker was killed,
+  /// so that no worker is reported as out of memory because of it.
   ELASTIC_DECL void forgive_oom_kill();
 
  private:
   friend detail::internals;
 
-  /// Replaces all guests by those of an agent, before `start`.
+  /// Replaces all parts by those of an agent, before `start`.
   ELASTIC_DECL void attach(std::shared_ptr<detail::agent_parts> parts);
 
   struct completed {};
@@ -394,8 +395,8 @@ class worker_group {
   ELASTIC_DECL job_context context_of(const rendezvous_round& round, std::string run_id,
                                       int restart_count) const;
 
-  /// Finds out the cause of an end. This takes time, so it follows after the other workers were
-  /// told.
+  /// Finds out the cause of an end. This takes time, so it happens after the other workers were
+  /// asked to end.
   ELASTIC_DECL void find_cause(const process_set::process_end& end);
   ELASTIC_DECL void update_state();
   ELASTIC_DECL void report_start();
@@ -406,7 +407,7 @@ class worker_group {
   ELASTIC_DECL task<std::string> look();
   ELASTIC_DECL run_result::failure describe(const worker& failed, const std::string& host) const;
 
-  // Before workers are started: none may run.
+  // Raises the number of descriptors that are available, before workers are started. None may run.
   ELASTIC_DECL task<void> make_room();
   ELASTIC_DECL task<void> start_each(rendezvous_round round, assigned_ranks ranks,
                                      std::string run_id, std::vector<int> restart_counts);
@@ -443,12 +444,13 @@ class worker_group {
     std::size_t succeeded = 0;
     bool has_failure = false;
     bool is_stop_announced = false;
-    /// A worker has aborted, and the owner's last look is finding out what the others wait for.
+    /// A worker has aborted, and an inspection that finds out what the others wait for is in
+    /// progress.
     bool is_looked_into = false;
     /// What the workers waited for before one was killed; empty: unknown.
     std::string stall;
     worker_reports reports;
-    /// By local rank, the last step that was reported, and when it first was.
+    /// By local rank: the last reported step, and the time of its first report.
     struct reported_step {
       std::int64_t number = -1;
       time_point time{};
@@ -465,9 +467,9 @@ class worker_group {
     /// is reported, too.
     int suspicions = 0;
     std::set<std::size_t> suspected;
-    /// Why workers were told to end although they can rejoin.
+    /// The reason why workers were asked to end although they can rejoin.
     std::string obstacle;
-    /// The signal that the workers were asked to end with.
+    /// The signal by which the workers were asked to end.
     std::optional<int> stop_signal;
     /// The local ranks of hung workers that hooks inspect, and the signals that end them
     /// afterwards.

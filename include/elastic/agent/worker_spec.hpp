@@ -80,7 +80,8 @@ struct worker_spec {
     /// arguments are added; `${rank}` and the others as in `worker_spec::env`. Empty: no worker has
     /// a command.
     std::string command;
-    /// For which ranks of the job it is: the first and the last of each part; empty: for all.
+    /// The ranks of the job that it is for, as ranges with their first and last rank; empty: all
+    /// ranks.
     std::vector<std::pair<int, int>> ranks;
 
     /// Whether it is for the worker of a rank.
@@ -99,7 +100,7 @@ struct worker_spec {
   /// replace, `liveness` and `preempt_grace`.
   worker_contract contract = worker_contract::torch;
 
-  /// A path, or a name that is looked up in the PATH of `environment`.
+  /// The program: a path, or a name that is looked up in the PATH of `environment`.
   std::string program;
   /// The program's arguments; `${local_rank}` in them is replaced by the worker's.
   std::vector<std::string> arguments;
@@ -135,7 +136,7 @@ struct worker_spec {
   failure_policy on_failure = failure_policy::restart;
   /// How long a worker that can rejoin may take to leave its epoch once it has asked whether that
   /// has ended (`worker_channel::is_change`), and how long it may wait for the answer; more than 0.
-  /// A worker that does not ask may be at work of its own, and has six times as long.
+  /// A worker that does not ask may still be computing, and has six times as long.
   duration rejoin_timeout = std::chrono::seconds(10);
   /// How long workers may take to end after the stop signal before they are killed.
   duration shutdown_timeout = std::chrono::seconds(30);
@@ -143,8 +144,8 @@ struct worker_spec {
   /// ended without being killed by the agent, before they are killed; at most an hour. The next
   /// attempt waits for them. 0: only helpers that clean up get time.
   duration linger = duration::zero();
-  /// Whom the stop signal reaches: each worker alone, and what it has started only after half of
-  /// that time; or all at once.
+  /// The receivers of the stop signal: at first only each worker, and its descendants after half of
+  /// `shutdown_timeout`; or all of them at once.
   elastic::signal_scope signal_scope = elastic::signal_scope::process;
   /// How long to wait at the end for the other agents.
   duration exit_barrier_timeout = std::chrono::seconds(300);

@@ -28,7 +28,7 @@ inline std::shared_ptr<process_launcher> make_guarded_launcher(
   const agent_services::process_options& processes = services.processes;
   guarded_launcher::options options;
   options.policy = processes.guard.value_or(guard_policy::best_effort);
-  // A worker in a slot has nobody else who watches it.
+  // A worker in a slot is not a child of this process, so only a guard can watch it.
   if (processes.spawner) options.policy = guard_policy::required;
   options.spawner = processes.spawner;
   options.guard_file = processes.guard_file;

@@ -100,7 +100,7 @@ inline std::string indented(std::string_view text, std::string_view indent) {
   return result;
 }
 
-/// The text after "traceback :". It keeps torchelastic's wording, which people search for.
+/// The text after "traceback :". It keeps torchelastic's wording, because users search for it.
 inline std::string report_message(const run_result::failure& failure) {
   if (failure.error) {
     return indented(failure.error->callstack.value_or(failure.error->message), "  ");
@@ -177,7 +177,8 @@ ELASTIC_DECL std::string rank_ranges(std::vector<int> ranks) {
   return text;
 }
 
-/// The number of characters of the longest line; what is not ASCII counts once per code point.
+/// The number of characters of the longest line. A character outside ASCII counts once per code
+/// point.
 inline std::size_t longest_line(std::string_view text) {
   std::size_t longest = 0;
   std::size_t length = 0;
@@ -227,9 +228,9 @@ inline std::string report_kind(const std::vector<run_result::failure>& failures,
   return text;
 }
 
-/// A line about the workers that the agent has stopped, and one for each exception with which they
-/// were ending, since one of these may be the cause: a worker closes its connections, and so makes
-/// others fail, before it has ended.
+/// A line about the workers that the agent has stopped, and one for each exception that they had
+/// printed before. One of these may be the cause: a failing worker closes its connections, and so
+/// makes others fail, before it has ended.
 inline std::string report_stopped(const std::vector<const run_result::failure*>& stopped) {
   constexpr std::size_t most_exceptions = 3;
   constexpr std::size_t shown_bytes = 200;

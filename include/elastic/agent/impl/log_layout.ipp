@@ -145,7 +145,7 @@ ELASTIC_DECL std::string log_layout::filtered_stderr_file() const {
 
 namespace detail {
 
-/// The number behind `begin`, which ends a name; none: the name has another form.
+/// The number after `begin` at the end of a name; none if the name has another form.
 inline std::optional<std::int64_t> number_in_name(std::string_view name, std::string_view begin) {
   if (!name.starts_with(begin)) return std::nullopt;
   name.remove_prefix(begin.size());
@@ -210,7 +210,7 @@ ELASTIC_DECL void log_layout::make_base(const std::filesystem::path& directory) 
 
 ELASTIC_DECL void log_layout::make(const std::filesystem::path& directory) const {
   if (::mkdir(directory.c_str(), 0700) == 0) return;
-  // Those above it may be missing, also because somebody has removed them.
+  // The parent directories may be missing, for example because somebody has removed them.
   if (errno == ENOENT) {
     const std::filesystem::path above = directory.parent_path();
     directory == root_ ? make_base(above) : make(above);

@@ -125,7 +125,7 @@ ELASTIC_DECL task<void> worker_group::make_room() {
                             "them first",
                             processes_.running(), processes_.starting()));
   }
-  // If this process may open only few files, the workers start with what there is.
+  // A low limit of open files does not prevent the start: the workers make do with what is left.
   const std::size_t most_needed = detail::descriptor_limit() / 2;
   const std::size_t needed = std::min(detail::descriptors_of(spec_), most_needed);
   co_await detail::make_room_for_descriptors(time_, needed);
@@ -184,7 +184,8 @@ ELASTIC_DECL void worker_group::report_start() {
   record_early_events();
 }
 
-/// From now on, the journal learns at once that one of these workers is hung, or has ended.
+/// Records the workers that became hung or ended during the start. From now on, the journal learns
+/// of these events at once.
 ELASTIC_DECL void worker_group::record_early_events() {
   for (const worker& each : attempt_.workers) {
     if (!each.is_start_reported && !each.hung.empty()) record_hung(each);
@@ -341,8 +342,8 @@ ELASTIC_DECL void worker_group::notify_survivors(const std::vector<worker_identi
     } catch (const error& failure) {
       problem = failure.what();
     }
-    // Its death then ends this epoch.
-    log_.error("rank {} cannot be told of epoch {} and is killed: {}", identities[slot].rank,
+    // The death of the worker then ends this epoch.
+    log_.error("rank {} cannot be sent epoch {} and is killed: {}", identities[slot].rank,
                attempt_.round, problem);
     processes_.signal(slot, SIGKILL);
   }
@@ -504,7 +505,7 @@ ELASTIC_DECL void worker_group::record_suspicion(const detail::suspicion_change&
   const bool is_last = !is_none && attempt_.suspicions == limits::worker_suspicions;
   log_.warning("{} rank {} (local rank {}, pid {}) {}: {}{}", entry.identity.role_name,
                entry.identity.rank, change.local_rank, entry.pid, finding, change.reason,
-               is_last ? "; no further one is told in this attempt" : "");
+               is_last ? "; no further suspicion is logged in this attempt" : "");
   record_event(job_event::type::worker_suspected, entry, change.reason, change.suspicion);
 }
 

@@ -43,7 +43,7 @@ ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
   co_return co_await std::move(looking);
 }
 
-/// The first running worker of this node that is not at the store.
+/// The first running worker of this node that is not connected to the store.
 inline pid_t first_missing(const arrivals& seen) {
   const auto is_missing = [](const worker_arrival& each) { return each.use == port_use::none; };
   const auto first = std::find_if(seen.own.begin(), seen.own.end(), is_missing);
@@ -62,7 +62,8 @@ inline task<std::string> look_for_missing(arrival_source source, std::uint16_t p
   co_return missing_workers(seen);
 }
 
-/// Waits until a worker of the job has come. Whoever does not come in half an hour uses no store.
+/// Waits until a worker of the job has reached the store. If none has in half an hour, the workers
+/// do not use it.
 inline task<bool> wait_for_first(std::shared_ptr<time_source> time, arrival_source source) {
   constexpr std::chrono::seconds between(5);
   constexpr int most = 360;
@@ -114,7 +115,8 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
     if (worker.use == port_use::connecting) connecting.push_back(worker.rank);
     if (worker.use && *worker.use != port_use::connected) missing.push_back(worker.rank);
   }
-  // A worker is connected before it says that it has come.
+  // A worker connects before it counts itself as present, so the larger of the two numbers is
+  // right.
   const auto present = std::max(seen.come.value_or(0), static_cast<std::int64_t>(connected));
   if (present >= seen.world) return {};
   const bool is_used = present > 0 || !connecting.empty();
