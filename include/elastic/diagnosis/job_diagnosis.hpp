@@ -39,15 +39,15 @@ struct job_diagnosis {
   std::optional<duration> stall_after;
   /// What agents do after a diagnosis.
   policy on_stall = policy::warn;
-  /// The log says, at WARNING, which workers of this node cannot go on, as far as they have shown
-  /// it already: one reported an exception and does not end; some of the job have ended with
-  /// success and the others make no progress. Costs nothing until a worker gives such a sign.
+  /// Warnings in the log name workers of this node that apparently cannot continue: one reported an
+  /// exception and does not end, or some workers of the job have ended with success and the others
+  /// make no progress. This costs nothing until a worker gives such a sign.
   bool notices = false;
-  /// With `notices`: how long a worker that ends by an exception, as its error file or PyTorch's
-  /// hook for uncaught exceptions shows, may do nothing at all before it is killed as a hung
-  /// worker, with that exception as the reason. 0: it is never killed.
+  /// With `notices`: the time after which an idle worker with a fatal exception (from its error
+  /// file or PyTorch's hook for uncaught exceptions) is killed as a hung worker, with that
+  /// exception as the reason. 0: it is never killed.
   duration end_after_error = std::chrono::seconds(30);
-  /// What verdicts and stacks call this node. Empty: the host's name.
+  /// The name of this node in verdicts and stacks. Empty: the host's name.
   std::string node_name;
 };
 
@@ -56,7 +56,7 @@ struct job_diagnosis {
 /// workers are also inspected before a hung worker is killed, and before the other workers are
 /// stopped when one has aborted. An existing extension of the services is kept.
 ///
-/// Neither other users nor the worker's children have access to what is opened in a worker; see
+/// Neither other users nor the worker's children can use the access that a worker opens; see
 /// docs/observe.md. Stacks have files, lines and functions, never values.
 ELASTIC_DECL void add_diagnosis(agent_services& services, job_diagnosis terms);
 

@@ -16,11 +16,11 @@
 
 namespace elastic::detail {
 
-/// How long a worker that has reported an exception may make no progress before it is named, and
-/// how long those that go on when others have ended.
+/// The time without progress after which a worker that has reported an exception is named, and that
+/// for workers that still run when others have ended.
 inline constexpr std::chrono::seconds failure_patience(5);
 inline constexpr std::chrono::seconds rest_patience(60);
-/// How often workers are named again that do not end.
+/// The interval at which workers that still do not end are named again.
 inline constexpr std::chrono::minutes rest_reminder(5);
 
 /// "61 s", "0.5 s".
@@ -48,7 +48,8 @@ inline bool has_worked(const worker_activity& last, const worker_activity& now, 
 
 ELASTIC_DECL std::vector<notice> notice_judge::take(const std::vector<worker_signs>& signs,
                                                     time_point now, bool disturbed) {
-  // A late look: the machine was suspended, or the agent was, so the workers may have been, too.
+  // A late sample: the machine or the agent was suspended, so the workers may have been suspended,
+  // too.
   const bool is_late = now - limits::watch_lateness > wake_at_;
   records ended;
   records running;
@@ -134,7 +135,7 @@ struct notice_judge::remainder {
   /// Since when none of those that run has made progress, or done anything.
   time_point quiet_since{};
   time_point idle_since{};
-  /// Whether all of them have done their last steps.
+  /// Whether all of those that run have completed their last steps.
   bool are_done = true;
 };
 
@@ -153,7 +154,7 @@ ELASTIC_DECL auto notice_judge::survey(const records& ended, const records& runn
   return rest;
 }
 
-/// Judges those that run when others have ended with success.
+/// Judges the workers that still run when others have ended with success.
 ELASTIC_DECL void notice_judge::judge_rest(const records& ended, const records& running,
                                            time_point now, std::vector<notice>& notices) {
   const auto has_succeeded = [](const record* each) { return each->last.ended->is_success; };
@@ -201,7 +202,8 @@ ELASTIC_DECL std::string notice_judge::line_about(const remainder& rest, bool ar
                      in_seconds(now - rest.last_end), names_of(rest.running), state);
 }
 
-/// Samples are close to each other soon after the evidence.
+/// Decides whether a notice is due, and otherwise when the next sample is. Soon after the evidence,
+/// samples follow each other closely.
 ELASTIC_DECL bool notice_judge::is_due(time_point due, time_point now) {
   if (now >= due) return true;
   constexpr duration shortest = std::chrono::milliseconds(500);

@@ -68,7 +68,7 @@ ELASTIC_DECL task<void> notice_watch::run() {
     if (ended && ended->code() == asio::error::operation_aborted) throw;
     problem = failure.what();
   }
-  // A job must not end because nobody can look at its workers.
+  // A job must not end because its workers cannot be inspected.
   if (is_on_) agent_.log.warning("the workers are no longer watched for failures: {}", problem);
   co_await agent_.time->sleep_until(time_point::max());
 }
@@ -86,7 +86,7 @@ ELASTIC_DECL task<void> notice_watch::watch() {
   began_ = agent_.time->wall_now() - tolerance;
   files_.clear();
   std::vector<agent_part::attempt_worker> workers = agent_.workers();
-  // All are below one folder.
+  // All error files are below one folder.
   const bool may_block = !workers.empty() && may_hang(workers.front().error_file);
   for (const agent_part::attempt_worker& each : workers) {
     if (!each.end.empty()) evidence_.set();
@@ -96,8 +96,8 @@ ELASTIC_DECL task<void> notice_watch::watch() {
   co_await race(follow(std::move(workers)), judge());
 }
 
-/// Begins late, so that a job which is soon over does not wait for the kernel at its end. Without
-/// the help of the kernel, error files are read when the first other sign is seen.
+/// Begins late, so that a short job does not wait for the kernel when it ends. If the kernel cannot
+/// watch the error files, they are read at the first other sign.
 ELASTIC_DECL task<void> notice_watch::follow(std::vector<agent_part::attempt_worker> workers) {
   constexpr std::chrono::seconds patience(2);
   const time_point begin = deadline_after(agent_.time->now(), patience);
@@ -117,9 +117,10 @@ ELASTIC_DECL task<void> notice_watch::follow(std::vector<agent_part::attempt_wor
 }
 
 ELASTIC_DECL task<void> notice_watch::judge() {
-  // Most workers end when all do, and nothing is to be said then.
+  // Most workers end at about the same time, and then no notice is needed.
   constexpr std::chrono::milliseconds settling(500);
-  // A worker may write exceptions without end, and each look reads files of all workers.
+  // Limits the work: a worker may write exceptions endlessly, and each look reads files of all
+  // workers.
   constexpr std::chrono::milliseconds rest(100);
   time_point rested = agent_.time->now();
   notice_judge judge(end_after_error_, node_);
@@ -144,7 +145,7 @@ ELASTIC_DECL task<void> notice_watch::judge() {
   }
 }
 
-/// Takes the signs of all workers.
+/// Collects the signs of all workers.
 ELASTIC_DECL task<std::vector<worker_signs>> notice_watch::look() {
   worker_look asked;
   for (const agent_part::attempt_worker& each : agent_.workers()) {
@@ -181,7 +182,8 @@ ELASTIC_DECL void notice_watch::keep_failure(int local_rank, const std::string& 
   if (!text.empty()) recorded_[local_rank] = {text, agent_.time->now(), true};
 }
 
-/// An exception in the error file counts more than one on stderr, of which it may be the cause.
+/// An exception in the error file takes precedence over one on stderr, since it may be the cause of
+/// that one.
 ELASTIC_DECL void notice_watch::read_failure(worker_signs& signs) {
   const auto recorded = recorded_.find(signs.local_rank);
   if (recorded != recorded_.end()) {

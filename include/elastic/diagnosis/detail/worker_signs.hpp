@@ -17,13 +17,12 @@
 
 namespace elastic::detail {
 
-/// What the processes of a worker have done so far, as /proc shows it. Sums may decrease when a
-/// process ends.
+/// The activity of a worker's processes so far, from /proc. Sums may decrease when a process ends.
 struct worker_activity {
   duration processor_time{};
   std::size_t processes = 0;
-  /// Bytes that were read and written, and the number of writes. What sockets send and receive by
-  /// calls of their own is not included.
+  /// Bytes that were read and written, and the number of writes. Data that sockets transfer by
+  /// their own calls, such as `send`, is not included.
   std::uint64_t read = 0;
   std::uint64_t written = 0;
   std::uint64_t writes = 0;
@@ -33,7 +32,8 @@ struct worker_activity {
   bool is_stopped = false;
 };
 
-/// What a worker of this node has shown at one moment. Texts are as the worker wrote them.
+/// The signs that a worker of this node has given up to one moment. Texts are as the worker wrote
+/// them.
 struct worker_signs {
   struct exit {
     /// "exit code 0".
@@ -46,7 +46,7 @@ struct worker_signs {
     std::string text;
     /// When it was reported.
     time_point at{};
-    /// The program ends by it. Otherwise the script may have caught it and only shown it.
+    /// The exception ends the program. Otherwise the script may have caught it and only printed it.
     bool is_fatal = false;
   };
 
@@ -78,22 +78,22 @@ ELASTIC_DECL std::optional<worker_activity> look_at_activity(pid_t root, std::si
 
 /// The exception in the error file of a worker, which is fatal.
 ///
-/// @param since  an older file is none of this worker
-/// Result: empty if there is none, it is not complete, not a regular file or too large.
+/// @param since  an older file is not from this worker
+/// Result: empty if the file does not exist, is incomplete, too large or not a regular file.
 ELASTIC_DECL std::string reported_exception(const std::string& error_file, wall_time since);
 
-/// What one look at the workers of a node reads.
+/// The input and output of one inspection of a node's workers.
 struct worker_look {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   worker_look() = default;
 
-  /// Those of all workers; a look adds the activity of workers that run.
+  /// The signs of all workers. The inspection adds the activity of those that run.
   std::vector<worker_signs> signs;
-  /// By local rank: error files, which a look replaces by the exceptions in them.
+  /// By local rank: the error file, which the inspection replaces by the exception in it.
   std::map<int, std::string> errors;
 };
 
-/// Takes a look, on a separate thread.
+/// Performs the inspection on a separate thread.
 ///
 /// @param since  older error files do not count
 /// Errors: none. Cancellation: all types.
