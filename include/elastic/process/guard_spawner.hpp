@@ -10,9 +10,10 @@
 
 namespace elastic {
 
-/// Starts guards as children of other processes of this host, for a `guarded_launcher`, which holds
-/// their sockets and pidfds all the same: it watches and signals their workers as those of its own
-/// guards. Programs use the one of the module slots (`add_slots`).
+/// Starts guards as children of other processes on this host, for a `guarded_launcher`. The
+/// launcher still holds their sockets and pidfds, so it watches and signals their workers like
+/// those of its own guards. elasticrun has an implementation for the tasks of a scheduler
+/// (`add_slots`).
 ///
 /// Thread-safety: one strand at a time.
 class ELASTIC_EXPORT guard_spawner {
@@ -23,12 +24,12 @@ class ELASTIC_EXPORT guard_spawner {
   friend class guarded_launcher;
 
   // Starts a guard as `detail::spawn` does, but gives it the pidfd of its parent instead of that in
-  // the request. What the request refers to exists until the task has ended.
+  // the request. Everything that the request refers to outlives the task.
   //
-  // Result: as of `detail::spawn`, with the guard's pidfd. Empty: this process is to start it.
-  // Errors: `errc::start_failed` if the other process has ended; `errc::invalid_argument` if it
-  // cannot take the request. Cancellation: all types; a guard that was started ends when its socket
-  // is closed.
+  // Result: as of `detail::spawn`, with the guard's pidfd. Empty: the launcher starts the guard
+  // itself. Errors: `errc::start_failed` if the other process has ended; `errc::invalid_argument`
+  // if it cannot take the request. Cancellation: all types; a guard that was started ends when its
+  // socket is closed.
   virtual task<std::optional<detail::spawn_result>> spawn(detail::spawn_request request) = 0;
 };
 

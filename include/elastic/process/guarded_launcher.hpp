@@ -25,9 +25,9 @@
 
 namespace elastic {
 
-/// Starts each process with a guard: a tiny process to which the kernel reparents everything that
-/// the process leaves behind, and which kills it when the process has ended, on request, or when
-/// this program ends in any way.
+/// Starts each process with a guard, which is a tiny process. The kernel reparents all processes
+/// that the guarded process leaves behind to its guard. The guard kills them when the guarded
+/// process has ended, on request, or when this program ends in any way.
 ///
 /// Nothing process-wide is changed in the host process. A guard takes about 80 kB of memory and
 /// wakes up only for its worker.

@@ -55,7 +55,7 @@ namespace elastic {
 /// Thread-safety: one strand at a time, the one it was given.
 class process_set {
  public:
-  /// A process together with where its output goes.
+  /// A process with the destinations of its output.
   struct process {
     /// `out` and `err` replace its stdout and stderr descriptors.
     process_spec process;
@@ -98,7 +98,7 @@ class process_set {
     /// How long the kernel may take to end a killed process before each check of its state.
     duration killed_patience = limits::killed_patience;
 
-    /// What tests replace.
+    /// The functions that tests replace.
     class probes {
       friend detail::internals;
       struct members {
@@ -123,8 +123,8 @@ class process_set {
   /// the slots below `limits::process_slots`, and takes 16 bytes for each up to the highest used.
   ///
   /// Errors: those of the launcher; `errc::file_access` (a log file) and `errc::start_failed` (a
-  /// pipe) for its output. The slot is then free. `errc::invalid_argument` if the slot was not
-  /// free, whose process is not affected, or does not exist.
+  /// pipe) for its output. The slot is then free. `errc::invalid_argument` if the slot does not
+  /// exist, or is not free; its process is then not affected.
   /// Cancellation: all types; either nothing was started or the process runs. Opening a file that
   /// hangs continues in the background.
   ELASTIC_DECL task<void> start(std::size_t index, named<process> plan) &;
@@ -165,10 +165,11 @@ class process_set {
   ELASTIC_DECL void begin_stop(stop_plan plan);
 
   /// Stops all processes: sends the plan's signal to each, waits for one common grace period, sends
-  /// SIGKILL to the rest, and clears every slot. The plan's scope says whom the signal reaches.
-  /// When it returns, nothing runs and all output is written, except what a console did not accept
-  /// within the grace period (at least `limits::console_after_stop`), or a file that hangs within
-  /// `limits::file_after_stop` after that. `next_end` and `take_ends` still return the ends.
+  /// SIGKILL to the rest, and clears every slot. The plan's scope defines which processes receive
+  /// the signal. When it returns, nothing runs and all output is written, except what a console did
+  /// not accept within the grace period (at least `limits::console_after_stop`), or a file that
+  /// hangs within `limits::file_after_stop` after that. `next_end` and `take_ends` still return the
+  /// ends.
   ///
   /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done;
   /// `errc::process_stuck`, naming the process and where in the kernel it waits, for a killed
@@ -208,7 +209,7 @@ class process_set {
   /// How many processes run.
   std::size_t running() const { return state_->running; }
 
-  /// How many are being started.
+  /// The number of processes that are being started.
   std::size_t starting() const { return state_->starting.size(); }
 
   /// The process started last in a slot; 0 if none was.
@@ -225,9 +226,9 @@ class process_set {
   /// one.
   ELASTIC_DECL std::function<std::vector<std::string>()> tail_reader(std::size_t index) const;
 
-  /// Writes what each process of the set does, and since when, as a line for people: which run,
-  /// which are being started, which were sent a signal, and what a slot that is being cleared waits
-  /// for. The lines are no contract.
+  /// Writes one line about each process of the set, for humans: whether it runs or is being started
+  /// and for how long, the signal that it was sent, and what a slot that is being cleared waits
+  /// for. The format may change.
   /// Errors: those of the stream.
   ELASTIC_DECL void dump(std::ostream& out) const;
 
@@ -258,12 +259,12 @@ class process_set {
   using state_pointer = std::shared_ptr<state>;
   ELASTIC_DECL static slot_pointer find(const state& self, std::size_t index);
 
-  // What `tail` was made of, with its place in the stream; empty if the process itself wrote to a
+  // The source of `tail`, with its place in the stream; empty if the process itself wrote to a
   // file.
   ELASTIC_DECL detail::line_tail kept(std::size_t index) const;
   ELASTIC_DECL static void signal_all(state& self, int number);
 
-  // Sends a request to end, and notes who got it.
+  // Sends a request to end, and notes which processes received it.
   ELASTIC_DECL static void ask_all(state& self, int number, detail::stop_step::target whom);
   ELASTIC_DECL static void ask(detail::process_slot& whom, int number,
                                detail::stop_step::target which, time_point now);

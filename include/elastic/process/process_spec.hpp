@@ -31,8 +31,8 @@ struct process_spec {
   /// A descriptor that becomes `passed_number` of the process, borrowed in the same way; -1: none.
   int passed_fd = -1;
   static constexpr int passed_number = 5;
-  /// The place in which a launcher that has several starts it, such as a task of a scheduler. Other
-  /// launchers do not look at it.
+  /// The slot in which the process starts, such as a task of a scheduler, for a launcher that has
+  /// several slots. Other launchers ignore it.
   int slot = 0;
   /// The processors on which it may run; empty keeps the caller's.
   processor_set processors = {};

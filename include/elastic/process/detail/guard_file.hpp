@@ -17,7 +17,7 @@
 
 namespace elastic::detail {
 
-/// The guard program as an open file that can be executed, or why there is none.
+/// The guard program as an open file that can be executed, or the reason why there is none.
 struct guard_file {
   unique_fd fd;
   /// For messages: a path, or "memory".
@@ -29,7 +29,7 @@ struct guard_file {
 /// passed descriptors.
 ELASTIC_DECL unique_fd above_passed(unique_fd fd);
 
-/// The pidfd of this process, by which a guard sees its end; also above what guards inherit.
+/// The pidfd of this process, by which a guard notices its end. Its number, too, is above 5.
 ELASTIC_DECL unique_fd open_own_pidfd(const syscalls& calls);
 
 /// The files that a guard may run from. When one cannot be executed, the next is tried.

@@ -44,7 +44,7 @@ inline bool write_guard_image(int fd) {
   return true;
 }
 
-/// Gives the guard a descriptor that no stream of the child takes, or says why there is none.
+/// Moves the descriptor above those of the child's streams, or sets the reason why there is none.
 inline guard_file with_descriptor(guard_file file, unique_fd fd) {
   if (fd) file.fd = above_passed(std::move(fd));
   if (!file.fd) file.problem = errno_text(errno);

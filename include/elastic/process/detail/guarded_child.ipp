@@ -166,7 +166,7 @@ ELASTIC_DECL task<exit_status> guarded_child::wait() {
     const time_point silence_ends = deadline_after(time.now(), limits::guard_silence);
     if (co_await with_deadline(time, silence_ends, end_told())) break;
     const guard_standstill why = look_at_guard(guard_.native_handle());
-    // A guard that sleeps may have told it while this process was kept waiting itself.
+    // A sleeping guard may have reported the end while this process itself was not scheduled.
     look();
     const bool is_kept_waiting = why.state == 'R' || why.state == 'D';
     const bool is_silent = !is_kept_waiting || silences >= limits::guard_silences;
@@ -184,7 +184,7 @@ ELASTIC_DECL task<void> guarded_child::end_tree() {
     wake_guard();
     const time_point silence_ends = deadline_after(time.now(), limits::guard_silence);
     if (co_await with_deadline(time, silence_ends, emptiness_told())) break;
-    // Otherwise it waits for processes that the kernel has not ended yet.
+    // A guard that is not stopped waits for processes that the kernel has not ended yet.
     const guard_standstill why = look_at_guard(guard_.native_handle());
     if (why.is_stopped()) give_up_guard(why);
   }
@@ -219,7 +219,7 @@ ELASTIC_DECL task<void> guarded_child::emptiness_told() {
 }
 
 ELASTIC_DECL task<void> guarded_child::worker_ended() {
-  // Without a pidfd, only the guard tells of the end.
+  // Without a pidfd, only the guard reports the end.
   if (!worker_.is_open()) co_return co_await end_told();
   co_await worker_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
 }
@@ -273,7 +273,7 @@ ELASTIC_DECL void guarded_child::look() noexcept {
     }
   }
   if (has_ended && !is_empty_) lose_guard();
-  // Other waiters may sleep until the socket is readable, which it no longer is.
+  // Other waiters may wait for a readable socket, but this call has read its messages already.
   if (!is_changed && !has_ended) return;
   asio_error_code ignored;
   socket_.cancel(ignored);

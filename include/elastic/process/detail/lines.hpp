@@ -178,7 +178,8 @@ class line_tail {
   /// The lines without their ends.
   ELASTIC_DECL std::vector<std::string> lines() const;
 
-  /// The same as the stream had them, and the number of bytes of the stream up to their end.
+  /// The same lines, unchanged with their ends, and the number of bytes of the stream up to their
+  /// end.
   const std::string& text() const { return text_; }
   std::uint64_t end() const { return end_; }
 

@@ -21,7 +21,7 @@ ELASTIC_DECL std::size_t line_cutter::line_size_with_returns(std::string_view by
   const std::string_view line = bytes.substr(0, size == 0 ? bytes.size() : size);
   const std::size_t back = line.find('\r');
   if (back == line.npos) return size;
-  // A '\r' at the very end: only the next byte tells whether it is a line end of its own.
+  // A '\r' at the very end: only the next byte shows whether it is a complete line end.
   if (back + 1 == line.size()) return 0;
   return line[back + 1] == '\n' ? back + 2 : back + 1;
 }

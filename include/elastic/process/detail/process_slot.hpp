@@ -78,16 +78,16 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   /// Ends everything without waiting, because the owner is gone.
   ELASTIC_DECL void abandon() noexcept;
 
-  /// What the process does, and since when, for people: "process 1234 runs for 12.0 s".
+  /// The state of the process and its duration, for messages: "process 1234 runs for 12.0 s".
   ELASTIC_DECL std::string text(time_point now) const;
 
   const std::size_t index;
   pid_t pid = 0;
-  /// When the process began to run, to have ended, or to be cleared: the last of these.
+  /// The time of the last change: the process was started, has ended, or is being cleared.
   time_point since{};
   /// The signal that was last sent to end it, and when; 0: none was.
   std::pair<int, time_point> asked{};
-  /// How long what it leaves behind may linger.
+  /// The time for which processes that it leaves behind may linger.
   duration linger = duration::zero();
   std::unique_ptr<child> process;
   std::unique_ptr<tee> out;
@@ -101,7 +101,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   bool was_stopped = false;
   bool given_up = false;
   bool abandoned = false;
-  /// Its state when it had not ended for a while after SIGKILL.
+  /// The state of the process some time after SIGKILL, if it had not ended.
   std::optional<proc_snapshot> snapshot;
   std::exception_ptr clear_failure;
   asio::cancellation_signal cancel_watch;

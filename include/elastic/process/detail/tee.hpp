@@ -64,7 +64,7 @@ class tee {
   tee(const tee&) = delete;
   tee& operator=(const tee&) = delete;
 
-  /// Sets the process whose output this is, for prefixes that show it. Call it before `run`.
+  /// Sets the process that writes the output, for prefixes that show it. Call it before `run`.
   ELASTIC_DECL void begin(pid_t pid);
 
   /// Calls a function, which must not throw, for bytes that contain one of these texts, after they
@@ -100,7 +100,7 @@ class tee {
   char* buffer() { return large_ ? large_.get() : small_.data(); }
   std::size_t buffer_size() const { return large_ ? limits::copy_buffer_bytes : small_.size(); }
 
-  // Like `read`; also 0 once everything that `finish` still wanted is read.
+  // Like `read`; also 0 after `finish`, once the content that the pipe had at that time is read.
   ELASTIC_DECL ssize_t read_some();
   ELASTIC_DECL task<void> pass_on(std::string_view bytes);
   ELASTIC_DECL bool has_alarm(std::string_view bytes) const;

@@ -46,7 +46,8 @@ inline task<void> wait_for_greeting(asio::posix::stream_descriptor& socket,
   }
 }
 
-/// The same, and continues a guard that was stopped, perhaps by the worker, which may run already.
+/// The same, but also continues a guard that was stopped. The worker may have stopped it: it may
+/// run already.
 inline task<void> wait_and_wake(asio::posix::stream_descriptor& socket, int guard,
                                 const syscalls& calls, guard_greeting& greeting) {
   system_time time;
@@ -61,7 +62,7 @@ inline task<void> wait_and_wake(asio::posix::stream_descriptor& socket, int guar
 inline task<void> wait_a_little_longer(asio::posix::stream_descriptor& socket, int guard,
                                        const syscalls& calls, guard_greeting& greeting) {
   if (greeting.has_come()) co_return;
-  // It may have been stopped together with processes that have a similar command line.
+  // The guard may have been stopped, for example by a pkill that matched the worker's command line.
   calls.pidfd_send_signal(guard, SIGCONT, 0);
   system_time time;
   task<void> waiting = wait_for_greeting(socket, greeting);
@@ -132,7 +133,7 @@ ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const 
       const int number = errno;
       const std::string why = errno_text(number);
       if (is_forbidden(number)) {
-        give_up(fmt::format("a socket to it: {}", why));
+        give_up(fmt::format("no socket can be created: {}", why));
         co_return std::nullopt;
       }
       throw error(errc::start_failed,
@@ -225,7 +226,7 @@ ELASTIC_DECL void guarded_launcher::log_unguarded(std::string_view why) const {
 ELASTIC_DECL void guarded_launcher::log_unheld() {
   if (std::exchange(is_unheld_noted_, true)) return;
   options_.log.warning(
-      "this kernel gives guards no orphans: what workers leave behind may "
+      "this kernel does not reparent processes to guards: what workers leave behind may "
       "outlive them and this program");
 }
 
@@ -271,7 +272,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(const process_s
     co_return nullptr;
   }
   if (first->message.stage == detail::guard_stage::hold) {
-    give_up(fmt::format("{} (what it needs of the kernel)", errno_text(first->message.value)));
+    give_up(fmt::format("{} (a system call that it needs)", errno_text(first->message.value)));
     co_return nullptr;
   }
   detail::throw_start_error(spec, path, as_spawn_result(first->message));

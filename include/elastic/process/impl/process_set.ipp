@@ -98,7 +98,7 @@ ELASTIC_DECL void process_set::kill() {
   for (const auto& slot : state_->slots) {
     if (!slot) continue;
     slot->stop_waiting();
-    // What it left behind no longer lingers.
+    // Processes that it left behind must no longer linger.
     if (slot->process && !slot->running()) slot->process->signal(SIGKILL);
   }
   state_->progress.set();
