@@ -57,7 +57,7 @@ inline bool may_change(std::string_view name) {
          std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-/// The fields of a start, with those variables that `is_part` takes.
+/// The fields of a process_spec that identify a start, with the variables that `is_part` accepts.
 template <class Predicate>
 std::string joined_start(const process_spec& spec, const std::string& processors,
                          const Predicate& is_part) {
@@ -82,7 +82,7 @@ ELASTIC_DECL std::string standby_key(const process_spec& spec) {
                       [](const std::string& name) { return !may_change(name); });
 }
 
-/// Libraries create as many threads as they have processors, so these may be others, but not more.
+/// Libraries create one thread per processor, so only the number of processors must be the same.
 ELASTIC_DECL std::string pool_key(const process_spec& spec, const std::set<std::string>& by_rank) {
   const std::string place = fmt::format("{} {}", spec.processors.size(), spec.slot);
   return joined_start(spec, place, [&](const std::string& name) {
@@ -118,7 +118,7 @@ ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& sp
   environment_map variables = environment_from(spec.environment);
   std::erase_if(variables, [](const auto& entry) { return is_of_attempt(entry.first); });
   const auto path = find_variable(variables, "PYTHONPATH");
-  // Descriptor 1 of the standby itself, so that it opens the archive without another process.
+  // The archive is descriptor 1 of the standby, which opens it without help from another process.
   std::string& entries = variables["PYTHONPATH"];
   entries = "/proc/self/fd/1";
   if (path && !path->empty()) entries += ":" + *path;

@@ -79,7 +79,7 @@ ELASTIC_DECL std::string standby_set::name_of(const standby& entry) const {
 
 // ---- pools --------------------------------------------------------------------------------------
 
-/// The place of a process. In a new one, it learns in which variables the processes differ.
+/// The slot of a process. Adding a new one shows in which variables the processes differ.
 ELASTIC_DECL standby_set::slot& standby_set::add_slot(const std::string& key,
                                                       const process_spec& spec) {
   const auto [position, is_new] = slots_.try_emplace(key);
@@ -190,7 +190,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
   co_return started;
 }
 
-/// The standby that the process gets, which is nobody else's from now on; null: there is none.
+/// Takes a standby for the process out of the set; null: there is none.
 ELASTIC_DECL standby_set::standby_pointer standby_set::take_for(const std::string& key) {
   const auto position = slots_.find(key);
   if (position == slots_.end()) return nullptr;
@@ -201,7 +201,7 @@ ELASTIC_DECL standby_set::standby_pointer standby_set::take_for(const std::strin
   return found;
 }
 
-/// One that serves only this process precedes those that serve others, too.
+/// A standby that serves only this process is preferred to one that serves others, too.
 ELASTIC_DECL standby_set::standby_pointer standby_set::ready_for(const std::string& key,
                                                                  const std::string& pool) const {
   standby_pointer found;
@@ -245,8 +245,8 @@ ELASTIC_DECL task<standby_set::refusal> standby_set::become(standby_pointer chos
   co_return result;
 }
 
-/// Waits until a standby is ready. The processors may be busy, but the process would have to share
-/// them, too, if it imported by itself.
+/// Waits until a standby is ready. Busy processors are no reason not to wait: a cold start would
+/// have to share them, too.
 ELASTIC_DECL task<void> standby_set::wait_for(standby_pointer unfinished) {
   unfinished->process->raise_priority();
   const time_point deadline = deadline_after(services_.time->now(), 2 * cost_);
@@ -270,7 +270,7 @@ inline bool was_cancelled(const std::exception& caught) {
 /// The descriptors that become 0, 1 and 2 of a worker; empty if one of them cannot be inherited.
 inline std::vector<int> streams_of(const process_spec& spec) {
   int descriptors[3] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
-  // The input of this process is that of slot 0.
+  // Only slot 0 shares the standard input of this process.
   static const unique_fd empty_input = open_null(real_syscalls);
   if (spec.slot > 0 && spec.stdin_fd < 0) descriptors[0] = empty_input.get();
   std::vector<int> streams;
@@ -308,7 +308,7 @@ ELASTIC_DECL task<standby_set::refusal> standby_set::hand_over(standby_pointer r
   } catch (const std::exception& failure) {
     if (detail::was_cancelled(failure)) throw;
     plan_.refused(failure.what(), attempt_);
-    problem.reason = fmt::format("of its standby: {}", failure.what());
+    problem.reason = fmt::format("its standby failed: {}", failure.what());
     const auto* const known = dynamic_cast<const error*>(&failure);
     problem.is_of_one = !known || known->code() != errc::timed_out;
     co_return problem;
@@ -325,7 +325,7 @@ ELASTIC_DECL task<standby_set::refusal> standby_set::hand_over(standby_pointer r
   }
   problem.reason = "its standby broke the protocol";
   if (answer.what != kind::prepared || !process.is_silent()) co_return problem;
-  // From here on it is the worker; before this, the script has not begun.
+  // From here on, the standby is the worker. Until now, it has run no line of the script.
   problem.reason = process.send(detail::standby_go);
   co_return problem;
 }
@@ -356,13 +356,14 @@ ELASTIC_DECL void standby_set::begin_attempt() {
 
 /// Unfinished standbys that were begun while no process ran would slow down those that run now.
 ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
-  // A round may end before this is called: then the processes are already in their last steps.
+  // If the round has ended before this call, `hurry` has already set the stage to `last_steps`.
   if (stage_ == detail::standby_view::stage::absence) stage_ = detail::standby_view::stage::work;
   discard_if([](const standby& each) { return !each.is_ready && each.began_alone; });
   return keep(may_restart);
 }
 
-/// The processor time of the processes so far is at least that of their imports.
+/// The processor time that a process has used by its first step is an upper bound of that of its
+/// imports.
 ELASTIC_DECL void standby_set::mark_stepped() {
   have_stepped_ = true;
   for (const auto& [key, entry] : slots_) {
@@ -427,7 +428,7 @@ ELASTIC_DECL task<void> standby_set::make_forever(bool may_restart, task_group& 
   }
 }
 
-/// Waits until a waiting standby ends or sends something, which it should not.
+/// Waits until a ready standby is lost: it ends, or sends a message that nobody asked for.
 ELASTIC_DECL task<void> standby_set::watch(standby_pointer ready) {
   co_await ready->process->until_heard();
   if (std::erase(standbys_, ready) == 0) co_return;
@@ -442,8 +443,8 @@ ELASTIC_DECL task<void> standby_set::watch(standby_pointer ready) {
   changed_.set();
 }
 
-/// How a standby has ended by itself; empty if it has not, but closed its socket or said something
-/// that it should not.
+/// The exit status of a standby that ended by itself; empty if it still runs, because it only
+/// closed its socket or sent an unexpected message.
 ELASTIC_DECL task<std::optional<exit_status>> standby_set::end_of(process_pointer process) {
   const time_point deadline = deadline_after(services_.time->now(), limits::standby_reply);
   const std::optional<exit_status> end =
@@ -492,7 +493,7 @@ ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
   }
 }
 
-/// One that was begun, and for which nobody waits; null: there is none.
+/// A standby that is not ready and that nobody waits for; null: there is none.
 ELASTIC_DECL standby_set::standby_pointer standby_set::unfinished() const {
   for (const standby_pointer& each : standbys_) {
     if (!each->is_ready && !each->is_awaited) return each;
@@ -500,8 +501,8 @@ ELASTIC_DECL standby_set::standby_pointer standby_set::unfinished() const {
   return nullptr;
 }
 
-/// The processes that are to get a standby. All of them before they start, and if a standby is to
-/// be there for each; otherwise, as many as there may be, or one in each pool.
+/// The processes that lack a standby. Before the processes start, each of them needs one. Later,
+/// the number of standbys may be limited, or one in each pool may suffice.
 ELASTIC_DECL std::vector<std::string> standby_set::lacking() const {
   struct share {
     std::size_t all = 0;
@@ -538,7 +539,7 @@ ELASTIC_DECL std::vector<std::string> standby_set::lacking() const {
   return keys;
 }
 
-/// The longest record of the processes that the standby serves: the others import less.
+/// The longest record among the processes that the standby serves: it covers the most imports.
 ELASTIC_DECL std::shared_ptr<detail::import_record> standby_set::record_for(
     const std::string& key) const {
   std::shared_ptr<detail::import_record> longest;
@@ -552,7 +553,7 @@ ELASTIC_DECL std::shared_ptr<detail::import_record> standby_set::record_for(
   return longest;
 }
 
-/// A waiting standby that has not run the script, which others do by now; null: there is none.
+/// A ready standby that has not run the script although new standbys do; null: there is none.
 ELASTIC_DECL standby_set::standby_pointer standby_set::incomplete() const {
   if (!runs_scripts_.value_or(false)) return nullptr;
   for (const standby_pointer& each : standbys_) {
@@ -561,7 +562,7 @@ ELASTIC_DECL standby_set::standby_pointer standby_set::incomplete() const {
   return nullptr;
 }
 
-/// A waiting standby that lacks what its workers have imported; null: there is none.
+/// A ready standby that lacks imports which its workers have made since; null: there is none.
 ELASTIC_DECL standby_set::standby_pointer standby_set::outdated() const {
   for (const standby_pointer& each : standbys_) {
     if (!each->is_ready || slots_.count(each->key) == 0) continue;
@@ -661,7 +662,8 @@ ELASTIC_DECL void standby_set::disable_runs(const std::string& reason) {
   services_.log.warning("standbys do not run the script up to survive.prepare(): {}", reason);
 }
 
-/// A script decides its exit code. A signal may come from outside, so another standby tries again.
+/// An exit code comes from the script itself, so another try would end the same way. A signal may
+/// come from outside, so another standby tries again.
 ELASTIC_DECL void standby_set::take_lost_run(const std::optional<exit_status>& end) {
   const std::string reason =
       fmt::format("it did not come so far{}", end ? ": it ended by " + end->text() : " in time");
@@ -679,14 +681,15 @@ ELASTIC_DECL void standby_set::log_end() {
                         *plan_.off());
 }
 
-/// Whether a standby leaves the processors to the processes that run. If one is replaced at a time,
-/// the first standby does not: until it is ready, a failure makes all others wait for an import.
+/// Whether a new standby yields the processors to running processes. If processes are replaced one
+/// at a time, the first standby does not yield: until it is ready, a failure makes all others wait
+/// for an import.
 ELASTIC_DECL bool standby_set::stands_back() const {
   const bool is_urgent = services_.replaces_processes && ready() == 0;
   return stage_ != detail::standby_view::stage::absence && !is_urgent;
 }
 
-/// Starts a standby, which then imports by itself. Null: there is to be none.
+/// Starts a standby, which then imports on its own. Result: null if no standby can be made.
 ELASTIC_DECL task<standby_set::standby_pointer> standby_set::start(std::string key) {
   process_spec spec = slots_.at(key).spec;
   const bool runs_script = runs_scripts_.value_or(false);
