@@ -25,7 +25,8 @@ namespace elasticrun {
 
 namespace {
 
-/// Shows at each slot what its worker writes, as long as nothing is added to it.
+/// Shows the output of each worker on the streams of its slot, unless lines have a prefix or are
+/// JSON.
 class slot_logs final : public elastic::logs_specs {
  public:
   slot_logs(std::shared_ptr<task_slots> slots, std::shared_ptr<elastic::logs_specs> inner)
@@ -56,8 +57,8 @@ class slot_logs final : public elastic::logs_specs {
   std::map<std::pair<int, int>, std::shared_ptr<elastic::output_sink>> consoles_;
 };
 
-/// Gives the workers of slots their slots' stdout and stderr, also those that become workers in
-/// processes which have run before.
+/// Gives each worker in a slot the stdout and stderr of that slot. This includes workers that take
+/// over a process that already runs, such as a standby.
 class slot_streams final : public elastic::process_launcher {
  public:
   slot_streams(std::shared_ptr<task_slots> slots, std::shared_ptr<elastic::process_launcher> inner)

@@ -55,7 +55,7 @@ unique_fd reach_agent(const slot_plan& plan) {
     }
     if (time.now() >= patience_ends) {
       throw error(errc::timed_out,
-                  fmt::format("task {} of the {} on this node has met no agent, which is their "
+                  fmt::format("task {} of the {} on this node did not find its agent, which is "
                               "task 0, within {} s",
                               plan.place, plan.count, limits::slot_meeting.count()));
     }
@@ -74,13 +74,13 @@ unique_fd meet_agent(const slot_plan& plan) {
   }
   const std::vector<std::string> hello = {"hello", elastic::version_text,
                                           std::to_string(plan.place), std::to_string(plan.count)};
-  // If it fails, the agent has ended, which is seen below.
+  // A failure means that the agent has ended. The loop in `run` notices that.
   send_slot_message(agent.get(), hello, {STDOUT_FILENO, STDERR_FILENO});
   return agent;
 }
 
-/// Ignores what a scheduler sends to all tasks at once, and lets the kernel reap guards. What this
-/// process starts has the default handling again.
+/// Ignores the signals that a scheduler sends to all tasks at once, and lets the kernel reap
+/// guards. Processes that this one starts have the default handling again.
 void leave_signals_to_agent() {
   constexpr int kept[] = {SIGKILL, SIGSTOP, SIGTSTP, SIGCONT, SIGTTIN, SIGTTOU, SIGSEGV,
                           SIGBUS,  SIGILL,  SIGFPE,  SIGABRT, SIGTRAP, SIGSYS};
@@ -120,7 +120,7 @@ class slot_worker {
                                                 plan_.place, elastic::printable_text(reason)));
   }
 
-  /// One slot speaks for all.
+  /// Only slot 1 reports the loss, so that the message appears once.
   void report_loss() const {
     if (plan_.place != 1) return;
     throw error(errc::connection_failed,
@@ -132,7 +132,7 @@ class slot_worker {
     if (received.size() != order.descriptors.size() + 1) refuse_slot_order();
     std::map<char, unique_fd> given;
     for (std::size_t index = 0; index < order.descriptors.size(); ++index) {
-      // A guard inherits fixed numbers.
+      // A guard inherits its descriptors under fixed low numbers, which must stay free.
       const int copy = ::fcntl(received[index + 1].get(), F_DUPFD_CLOEXEC, first_free);
       given[order.descriptors[index]] = unique_fd(copy);
     }
@@ -166,7 +166,7 @@ class slot_worker {
     send_slot_message(received.front().get(), reply, attached);
   }
 
-  // Above what a guard inherits.
+  // The first number above the descriptors that a guard inherits.
   static constexpr int first_free = elastic::detail::first_passed + elastic::detail::passed_places;
 
   unique_fd agent_;

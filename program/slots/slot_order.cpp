@@ -62,12 +62,12 @@ std::vector<std::string> fields_of(const slot_order& order) {
 
 void refuse_slot_order() {
   throw elastic::error(elastic::errc::protocol_violation,
-                       "a slot was sent an order that it does not understand");
+                       "a slot received an order that it does not understand");
 }
 
 namespace {
 
-/// Takes the fields of an order one after the other.
+/// Reads the fields of an order one after the other.
 class slot_order_reader {
  public:
   explicit slot_order_reader(const std::vector<std::string>& fields) : fields_(fields) {}

@@ -14,8 +14,8 @@
 
 namespace elasticrun {
 
-/// What a slot is to start: a guard, whose worker differs from the slot itself only in what is said
-/// here. So variables that the scheduler gives each task, and its streams, remain the slot's.
+/// The order to start a guard in a slot. The worker inherits everything else from the slot, such as
+/// the variables and streams that the scheduler gives each task.
 struct slot_order {
   std::string path;
   std::vector<std::string> arguments;
@@ -27,12 +27,13 @@ struct slot_order {
   std::vector<std::string> set;
   /// Names.
   std::vector<std::string> unset;
-  /// What the descriptors of the message are, besides the first, which is for the reply: 's' the
-  /// guard's socket, 'g' its program, 'i', 'o' and 'e' the streams, 'p' what is passed.
+  /// One letter for each descriptor of the message after the first, which is for the reply: 's' the
+  /// guard's socket, 'g' its program, 'i', 'o' and 'e' the streams, 'p' the passed descriptor.
   std::string descriptors;
 };
 
-/// The order for a request, with the descriptors after that for the reply.
+/// The order for a request. Appends its descriptors to `descriptors`, which already holds the one
+/// for the reply.
 /// @param own  the environment of this process
 slot_order slot_order_of(const elastic::detail::spawn_request& request,
                          const elastic::environment_map& own, std::vector<int>& descriptors);

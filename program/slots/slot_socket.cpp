@@ -61,7 +61,8 @@ int send_slot_message(int socket, const std::vector<std::string>& fields,
 
 namespace {
 
-/// The texts of a message, each of which ends with a zero byte; none if it does not.
+/// The texts of a message. Each ends with a zero byte; a message without the last one is malformed
+/// and has none.
 std::vector<std::string> slot_fields(std::string_view text) {
   std::vector<std::string> fields;
   if (text.empty() || text.back() != '\0') return fields;

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-// The sockets between the tasks of a node. A message is a list of texts without zero bytes, the
-// first of which is its kind, with descriptors:
+// The sockets between the tasks of a node. A message is a list of texts without zero bytes, and may
+// carry descriptors. Its first text is its kind:
 //
 //   slot → agent   hello VERSION PLACE COUNT, with stdout and stderr
 //   agent → slot   refuse REASON
@@ -25,18 +25,18 @@ namespace elasticrun {
 
 using slot_plan = elastic::program_config::slot_plan;
 
-/// What begins the name of an abstract socket, so that people recognise it.
+/// The prefix of the abstract socket's name, so that people recognise it.
 inline constexpr std::string_view slot_socket_name = "elastic-slot-";
 
 /// The abstract address at which the tasks of a node meet.
 struct slot_address {
   sockaddr_un address{};
   socklen_t size = 0;
-  /// The name for people: "@elastic-slot-4711.0-0-1000".
+  /// The name as users see it: "@elastic-slot-4711.0-0-1000".
   std::string text;
 };
 
-/// The address for a step and this user. The plan must be valid.
+/// The address for the step of the plan, which must be valid, and this user.
 slot_address slot_address_of(const slot_plan& plan);
 
 struct slot_message {
@@ -51,14 +51,15 @@ struct slot_message {
 int send_slot_message(int socket, const std::vector<std::string>& fields,
                       const std::vector<int>& descriptors = {}) noexcept;
 
-/// The next message; `flags` are those of `recvmsg`. Result: empty if none has arrived and, with
-/// `has_ended`, if none will. A message that is too long, or not such a list, has no field.
+/// The next message; `flags` are those of `recvmsg`. Result: empty if none has arrived. Then
+/// `has_ended` says whether the other end is closed, so that none will arrive. A message that is
+/// too long or malformed has no fields.
 std::optional<slot_message> receive_slot_message(int socket, int flags, bool& has_ended);
 
 /// The process at the other end of a socket.
 struct slot_peer {
   int pid = 0;
-  /// Its user; -1 if the kernel does not tell.
+  /// The user of the process; -1 if the kernel does not report it.
   long uid = -1;
 
   bool is_own_user() const noexcept;

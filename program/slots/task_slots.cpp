@@ -31,7 +31,7 @@ using elastic::detail::unique_fd;
 
 namespace {
 
-/// Who listens at an address; empty if nobody does.
+/// The process that listens at an address; empty if none does.
 std::optional<slot_peer> holder_of(const slot_address& place) {
   const unique_fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto* const address = reinterpret_cast<const sockaddr*>(&place.address);
@@ -112,7 +112,7 @@ elastic::task<void> task_slots::meet(std::shared_ptr<elastic::time_source> time)
   listener_.reset();
 }
 
-/// A step that was ended a moment ago may still hold the name.
+/// Tries again if the name is taken: a step that has just ended may still hold it.
 elastic::task<void> task_slots::listen(elastic::time_source& time,
                                        elastic::time_point patience_ends) {
   const slot_address place = slot_address_of(plan_);
@@ -123,8 +123,8 @@ elastic::task<void> task_slots::listen(elastic::time_source& time,
   while (::bind(listener_.get(), address, place.size) != 0) {
     const int number = errno;
     if (number != EADDRINUSE) {
-      throw error(errc::start_failed, fmt::format("there can be no socket {} for the tasks of "
-                                                  "this node: {}",
+      throw error(errc::start_failed, fmt::format("the socket {} for the tasks of this node "
+                                                  "cannot be created: {}",
                                                   place.text, elastic::errno_text(number)));
     }
     if (!holder) holder = holder_of(place);
@@ -182,7 +182,7 @@ void task_slots::take_newcomer() {
                  slot_address_of(plan_).text, ::geteuid());
     return;
   }
-  // A slot says at once who it is, so the oldest one is none.
+  // A slot sends its hello at once, so the connection that has waited longest is not a slot.
   if (newcomers_.size() >= 2 * static_cast<std::size_t>(plan_.count)) {
     newcomers_.erase(newcomers_.begin());
   }
@@ -247,7 +247,7 @@ elastic::task<std::optional<elastic::detail::spawn_result>> task_slots::spawn(
   const slot& target = slot_at(place);
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    throw error(errc::start_failed, fmt::format("a socket to task {} cannot be made: {}", place,
+    throw error(errc::start_failed, fmt::format("a socket to task {} cannot be created: {}", place,
                                                 elastic::errno_text(errno)));
   }
   elastic::asio::posix::stream_descriptor ours(executor_, ends[0]);

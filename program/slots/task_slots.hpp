@@ -21,16 +21,16 @@
 
 namespace elasticrun {
 
-/// The slots of a node, as its agent has them: the other tasks of its scheduler, which call
-/// `run_slot`. `add_slots` makes an agent start its workers in them.
+/// The agent's connections to the slots of its node: the other tasks that the scheduler started
+/// there, which call `run_slot`. `add_slots` makes an agent start its workers in them.
 ///
-/// A slot starts a guard, whose worker gets the slot's streams, processors, cgroup and environment,
-/// and hands it to this process, which then watches it as one of its own. A slot that ends takes
-/// its worker with it; the end of this process takes all slots.
+/// A slot starts a guard and passes its pidfd to this process, which then watches the guard as one
+/// of its own. The worker has the slot's streams, processors, cgroup and environment. If a slot
+/// ends, its worker ends with it; if this process ends, all slots end.
 /// Thread-safety: one strand at a time.
 class task_slots final : public elastic::guard_spawner {
  public:
-  /// @param plan  of task 0
+  /// @param plan  the plan of task 0
   task_slots(elastic::asio::any_io_executor executor, slot_plan plan, elastic::logger log);
 
   /// Tells the slots to end as soon as this process has ended.
@@ -38,26 +38,27 @@ class task_slots final : public elastic::guard_spawner {
   task_slots(const task_slots&) = delete;
   task_slots& operator=(const task_slots&) = delete;
 
-  /// Waits until every slot has come. Call it once.
+  /// Waits until every slot is connected. Call it once.
   ///
-  /// Errors: `errc::timed_out`, naming those that have not come within `limits::slot_meeting`;
-  /// `errc::address_in_use`, naming process and user that hold the socket's name, at once if it is
-  /// another user; `errc::start_failed` if there can be no socket.
+  /// Errors: `errc::timed_out`, naming the tasks that did not connect within
+  /// `limits::slot_meeting`; `errc::address_in_use`, naming the process and the user that hold the
+  /// socket's name (at once if that is another user); `errc::start_failed` if the socket cannot be
+  /// created.
   /// Cancellation: all types.
   elastic::task<void> meet(std::shared_ptr<elastic::time_source> time);
 
-  /// Sets the exit code of the slots, 0 to 255; before, it is 1.
+  /// Sets the exit code of the slots, 0 to 255. Until then, it is 1.
   void finish(int code) { code_ = code; }
 
   const slot_plan& plan() const { return plan_; }
 
-  /// The stdout (1) or stderr (2) of a slot, which must have come; it is borrowed.
+  /// The stdout (1) or stderr (2) of a slot, which must be connected. The descriptor is borrowed.
   int stream(int place, int number) const {
     return slot_at(place).streams[number == 1 ? 0 : 1].get();
   }
 
-  /// The stdout (1) or stderr (2) of a slot as the place where copied output is shown. The slot
-  /// must have come.
+  /// A sink that shows copied output on the stdout (1) or stderr (2) of a slot, which must be
+  /// connected.
   std::shared_ptr<elastic::output_sink> console(int place, int number) const;
 
  private:
@@ -85,7 +86,8 @@ class task_slots final : public elastic::guard_spawner {
   elastic::environment_map own_;
   int code_ = 1;
   elastic::detail::unique_fd listener_;
-  // Becomes readable with the listener and with each newcomer that has not said who it is.
+  // An epoll instance. It is readable when the listener or a newcomer that has not sent its hello
+  // is.
   elastic::asio::posix::stream_descriptor room_;
   std::vector<elastic::detail::unique_fd> newcomers_;
   std::vector<slot> slots_;
