@@ -53,8 +53,8 @@ std::shared_ptr<elastic::job_journal> make_journal(const std::string& node_name,
   return std::make_shared<elastic::job_journal>(std::move(options));
 }
 
-/// Follows the job and reports its progress to Kubeflow Trainer. Null if no server wants that, or
-/// its address is wrong.
+/// Follows the job and reports its progress to Kubeflow Trainer. Null if no server is configured,
+/// or its address is wrong.
 std::shared_ptr<elasticrun::kubeflow_reporter> make_kubeflow_reporter(
     const elastic::program_config& config, const asio::any_io_executor& executor,
     elastic::agent_services& services) {
@@ -73,12 +73,12 @@ std::shared_ptr<elasticrun::kubeflow_reporter> make_kubeflow_reporter(
     add_part(services, "Kubeflow Trainer", reporter);
     return reporter;
   } catch (const std::exception& failure) {
-    log.warning("Kubeflow Trainer is not told how far the job is: {}", failure.what());
+    log.warning("the progress is not reported to Kubeflow Trainer: {}", failure.what());
     return nullptr;
   }
 }
 
-/// Starts the worker of one rank under a debugger, if the user wants that.
+/// Starts the worker of one rank under a debugger, if the user asked for it.
 void debug_worker(const elastic::program_config& config, const asio::any_io_executor& executor,
                   elastic::agent_services& services) {
   if (!config.debugger.rank) return;
@@ -168,7 +168,8 @@ int run_to_end(elastic::task<int> job) {
   return code;
 }
 
-/// Runs the worker of another task of this node's scheduler. Result: the exit code.
+/// Runs the worker of this task for the agent, which is another task on this node. Result: the exit
+/// code.
 int serve_as_slot(const elasticrun::slot_plan& plan) {
   try {
     return elasticrun::run_slot(plan);
@@ -200,7 +201,7 @@ int main(int count, char** values) {
   const auto& line = std::get<elastic::command_line>(parsed);
   const auto& [config, threshold, io, warnings, notes, options] = line;
   const bool is_slot = config.slots.place > 0;
-  // What a slot cannot use, its agent cannot either, and says so.
+  // The agent checks the same files and settings, and reports the problem for all slots.
   if (const auto exit = elasticrun::check_files(config)) {
     return is_slot ? exit->code : elastic::leave(*exit);
   }

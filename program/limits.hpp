@@ -5,13 +5,12 @@
 #include <chrono>
 #include <cstddef>
 
-/// The bounds of elasticrun that the library does not share; the others are in
-/// <elastic/base/limits.hpp>.
+/// The bounds that only elasticrun needs. The others are in <elastic/base/limits.hpp>.
 namespace elasticrun::limits {
 
-/// The wait for the check of a log directory whose file system may not answer.
+/// The time limit for the check of a log directory, whose file system may not answer.
 inline constexpr std::chrono::milliseconds log_directory_check{1000};
-/// The wait for the look-up of the name that --local-addr is given.
+/// The time limit for the look-up of the name in --local-addr.
 inline constexpr std::chrono::milliseconds host_look_up{5000};
 /// The shortest time between two reports to Kubeflow Trainer, the time limit of the last one, and
 /// the size of its token.
@@ -28,9 +27,10 @@ inline constexpr std::size_t merged_bytes = 256 * 1024;
 inline constexpr std::size_t merged_write_bytes = 32 * 1024;
 inline constexpr std::chrono::milliseconds merged_last_output{1000};
 
-/// For a doctor of several nodes: the size of what a node tells about itself and about its links,
-/// of its texts and lists, and of the token of its link_server; the wait for what the others tell,
-/// for a connection, and for its end; the most connections at a time.
+/// For a doctor of several nodes: the size of a node's reports about itself and about its links, of
+/// their texts and lists, and of the token of its link_server; the time limits for the reports of
+/// the others, for the answer of a link_server, and for a connection; the most connections at a
+/// time.
 inline constexpr std::size_t doctor_report_bytes = 128 * 1024;
 inline constexpr std::size_t doctor_links_bytes = 64 * 1024 * 1024;
 inline constexpr std::size_t doctor_text_bytes = 512;
@@ -41,8 +41,8 @@ inline constexpr std::chrono::milliseconds doctor_answer{1500};
 inline constexpr std::chrono::seconds doctor_connection{10};
 inline constexpr std::size_t doctor_connections = 64;
 
-/// How long the tasks of a node have to meet, how long one waits between two tries, and what they
-/// send: the size of a message, and its descriptors.
+/// For the tasks of a node: the time in which they must meet, the pause between two tries, the size
+/// of a message, and the number of its descriptors.
 inline constexpr std::chrono::seconds slot_meeting{30};
 inline constexpr std::chrono::milliseconds slot_retry{5};
 inline constexpr std::size_t slot_message_bytes = 128 * 1024;

@@ -80,7 +80,7 @@ int merge_journals(const strings& arguments) {
   for (std::size_t index = 0; index < offsets.size(); ++index) {
     if (offsets[index]) continue;
     std::fputs(fmt::format("elasticrun: warning: {} has no round in common with {}: its times are "
-                           "by its own clock\n",
+                           "those of its own clock\n",
                            elastic::in_quotes(journals.paths[index]),
                            elastic::in_quotes(journals.paths.front()))
                    .c_str(),
@@ -103,11 +103,10 @@ int run_to_end(elastic::task<int> work) {
   return code;
 }
 
-/// Thrown when stdout cannot be written, so that a command that shows something again and again
-/// ends.
+/// The exception that ends a repeating command when stdout cannot be written.
 struct output_lost {};
 
-/// Errors: `output_lost`, which has been reported.
+/// Errors: `output_lost`; the failure has been reported by then.
 void show(std::string_view text) {
   if (print(std::string(text)) != 0) throw output_lost();
 }

@@ -130,7 +130,7 @@ class event_intake {
 
   void feed(std::string_view bytes) { held_ += bytes; }
 
-  /// None: it has not arrived yet. Comments are passed over.
+  /// The next event; none if it has not arrived completely. Skips comments.
   std::optional<event> next() {
     for (;;) {
       const std::size_t end = held_.find("\n\n", begin_);
@@ -233,7 +233,7 @@ elastic::task<int> show_running_job(logs_query query, logs_outlets out) {
 struct logged_run {
   std::vector<detail::output_source> sources = {};
   bool has_ended = true;
-  /// A line for each agent that ended without a word.
+  /// One line for each agent that ended without recording it.
   std::string losses = {};
 };
 

@@ -36,15 +36,15 @@ struct logs_outlets {
 };
 
 /// Parses the arguments of `elasticrun logs`: [--ranks 0-7,12] [--stdout | --stderr] [--lines N]
-/// [--follow] [--grep TEXT] [--role NAME] [--token-file FILE] [ADDRESS | LOGDIR]. The default of
-/// the last argument is PET_STATUS, as for the job.
+/// [--follow] [--grep TEXT] [--role NAME] [--token-file FILE] [ADDRESS | LOGDIR]. The last argument
+/// defaults to PET_STATUS, the variable of --status.
 /// Result: the query, or an error for the user.
 std::variant<logs_query, elastic::early_exit> parse_logs_command(
     const std::vector<std::string>& arguments, const elastic::environment_map& environment);
 
-/// Shows the output of the workers of a job: from its status server, or what lies in its log
-/// directory, which ends a reading that follows when the journals there say that the run is over.
-/// Result: the exit code, 0.
+/// Shows the output of the workers of a job: from its status server, or the files in its log
+/// directory. With --follow, it ends when the journals there say that the run is over. Result: the
+/// exit code, 0.
 /// Errors: those of `run_status_command`; `errc::connection_failed` also if the agent is gone
 /// before the last line.
 /// Cancellation: all types.

@@ -43,7 +43,7 @@ void parse_http_address(std::string_view rest, status_query& query) {
   const std::size_t index = rest.find(name);
   if (index != std::string_view::npos) query.token = rest.substr(index + name.size());
   if (query.token.find_first_of("\r\n ") != std::string::npos) {
-    throw elastic::error(elastic::errc::invalid_argument, "the address holds no valid token");
+    throw elastic::error(elastic::errc::invalid_argument, "the address has no valid token");
   }
 }
 
@@ -117,7 +117,7 @@ status_query read_status_query(const std::vector<std::string>& arguments,
                          "status: which job? Name what --status was given, or a log directory");
   }
   parse_job_address("status", *address, query);
-  // The journal of an agent that was killed ends like that of one whose workers run.
+  // The journal of an agent that was killed looks like that of an agent whose workers run.
   if (query.asks_ready && !query.log_directory.empty()) {
     throw elastic::error(
         elastic::errc::invalid_argument,
@@ -231,7 +231,8 @@ elastic::task<shown_status> status_for(status_query query) {
   co_return status_of_journals(query, microseconds_now(elastic::system_time()));
 }
 
-/// Of an agent that has answered before, which may be suspended for a while. Empty: it has ended.
+/// The next status of an agent that has answered before. If it does not answer, it may be
+/// suspended, and is asked again. Empty: it has ended.
 elastic::task<std::optional<shown_status>> next_status(status_query query,
                                                        std::function<void(std::string_view)> out) {
   for (bool is_silent = false;; is_silent = true) {

@@ -46,7 +46,7 @@ elastic::task<std::unique_ptr<elastic::detail::byte_stream>> connect_to_job(stat
 
 /// Parses the arguments of `elasticrun status`: [--watch | --ready] [--json] [--role NAME]
 /// [--token-file FILE] [PORT | HOST:PORT | http://HOST:PORT/?token=… | unix:PATH | LOGDIR]. The
-/// default of the last argument is PET_STATUS, as for the job. --ready takes no log directory,
+/// last argument defaults to PET_STATUS, the variable of --status. --ready takes no log directory,
 /// which does not show whether its agent is alive.
 /// Result: the query, or an error for the user.
 std::variant<status_query, elastic::early_exit> parse_status_command(
@@ -57,8 +57,8 @@ std::variant<status_query, elastic::early_exit> parse_status_command(
 /// Result: the exit code: 0, or 1 if `asks_ready` is set and the workers do not run.
 /// Errors: `errc::connection_failed` if nothing listens, `errc::timed_out` if the server does not
 /// answer, `errc::invalid_argument` if it refuses, `errc::protocol_violation` if it is not a status
-/// server, `errc::file_access` for a log directory that cannot be read. While it repeats, an agent
-/// that does not answer is asked again, and one that is gone has ended.
+/// server, `errc::file_access` for a log directory that cannot be read. With `repeats`, an agent
+/// that does not answer later is asked again, and an agent that is gone counts as ended.
 /// Cancellation: all types.
 elastic::task<int> run_status_command(status_query query,
                                       std::function<void(std::string_view)> out);

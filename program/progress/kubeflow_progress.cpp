@@ -185,7 +185,7 @@ elastic::task<void> kubeflow_reporter::report(elastic::duration timeout) {
   }
   was_delivered_ = problem.empty();
   if (was_delivered_ || std::exchange(is_problem_logged_, true)) co_return;
-  log_.warning("Kubeflow Trainer cannot be told how far the job is, which is tried again: {}",
+  log_.warning("the progress cannot be reported to Kubeflow Trainer, will be tried again: {}",
                problem);
 }
 
