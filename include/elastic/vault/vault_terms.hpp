@@ -9,16 +9,16 @@
 
 namespace elastic {
 
-/// How much memory of a node keeps the commits of an agent's workers. One of the two is set, or
-/// none: then there is no vault.
+/// The memory of a node that an agent uses for the commits of its workers. Exactly one of the two
+/// limits is set, or none if there is no vault.
 struct vault_terms {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   vault_terms() = default;
 
-  /// In bytes.
+  /// The limit in bytes.
   std::uint64_t limit_bytes = 0;
-  /// In percent of the memory that this process can have: the limit of its cgroup (version 2), or
-  /// else that of the machine. 1 to 100.
+  /// The limit as a percentage, 1 to 100, of the memory that this process can have: the limit of
+  /// its cgroup (version 2), or else the memory of the machine.
   int limit_percent = 0;
 
   bool is_set() const { return limit_bytes > 0 || limit_percent > 0; }

@@ -26,7 +26,7 @@ namespace detail {
 
 struct vault_content;
 
-/// The type of an element as Python's struct names it; "B": bytes.
+/// The type of an element in the notation of Python's module struct; "B": bytes.
 template <class Element>
 constexpr char vault_type() {
   using type = std::remove_cv_t<Element>;
@@ -50,7 +50,7 @@ constexpr char vault_type() {
 }  // namespace detail
 
 /// A worker's end of the vault: copies its state into memory of the agent, where it survives the
-/// worker. A worker in Python reads what one in C++ has committed, and the other way round.
+/// worker. A worker in Python can read the commits of a worker in C++, and vice versa.
 ///
 ///     elastic::worker_vault vault;
 ///     std::int64_t step = 0;
@@ -63,15 +63,15 @@ constexpr char vault_type() {
 ///       vault.commit({{"weights", weights}}, ++step);
 ///     }
 ///
-/// Every worker commits equally often: the agent numbers the calls, and workers restore the newest
-/// number that all of them have. Without an agent that has a vault, nothing is kept, and there is
-/// nothing to read. A process that the worker has forked keeps nothing, either.
+/// All workers must commit equally often: the agent numbers the calls, and workers restore the
+/// newest number that all of them have committed. Without an agent that has a vault, no commit is
+/// kept, and there is nothing to read. The same holds in a process that the worker has forked.
 ///
 /// The calls block: they copy, and wait for the agent, at most a minute.
 /// Thread-safety: one call at a time.
 class worker_vault {
  public:
-  /// The memory of a commit: numbers or bytes that lie one after the other.
+  /// A named buffer of a commit: contiguous numbers or bytes.
   struct named_buffer {
     /// Refers to `values`, which must outlive it.
     template <std::ranges::contiguous_range Values>
@@ -83,16 +83,16 @@ class worker_vault {
 
     std::string name;
     std::span<const std::byte> bytes;
-    /// That of an element, as Python's module struct names it: 'd'.
+    /// The type of an element in the notation of Python's module struct, such as 'd'.
     char type;
-    /// In elements.
+    /// The number of elements.
     std::size_t length;
   };
 
-  /// What became of a commit.
+  /// The result of a commit.
   struct commit_result {
     bool is_kept = false;
-    /// Why it was skipped; empty: it was not.
+    /// The reason why it was skipped; empty: it was not.
     std::string reason;
   };
 
@@ -100,7 +100,7 @@ class worker_vault {
   struct found_generation {
     std::int64_t epoch = 0;
     std::int64_t number = 0;
-    /// The one with which it was committed.
+    /// The step with which it was committed.
     std::int64_t step = 0;
     int world_size = 1;
   };
@@ -115,25 +115,25 @@ class worker_vault {
   /// Copies buffers, whose names differ, into memory of the agent. The copy is complete when this
   /// returns.
   ///
-  /// @param step           at least 0: what `newest` tells after a restart
-  /// @param has_checksums  false: it takes a sixth of the time, and damage is not noticed
-  /// Result: whether it is kept. If not, the commit before is, and the reason is told.
+  /// @param step  at least 0; `newest` returns it after a restart
+  /// @param has_checksums  false: the commit takes a sixth of the time, but damage is not detected
+  /// Result: whether the commit is kept. If not, the previous one still is, and `reason` says why.
   /// Errors: `std::bad_alloc` only.
   ELASTIC_DECL commit_result commit(const std::vector<named_buffer>& buffers, std::int64_t step,
                                     bool has_checksums = true);
 
   /// The generation that the workers restore: the newest that all of them have committed; empty:
   /// there is none.
-  /// Errors: `errc::protocol_violation` if it is damaged: this worker should end. All workers then
-  /// restart, and restore the one before.
+  /// Errors: `errc::protocol_violation` if it is damaged. This worker should then end: all workers
+  /// restart, and restore the generation before.
   ELASTIC_DECL std::optional<found_generation> newest();
 
   /// Reads a buffer of that generation into one of the same size, whose content is undefined after
   /// an error.
   ///
-  /// @param out   numbers of the type that was committed, or bytes, which take any
-  /// @param rank  whose; empty: that of this worker. Other ranks' are there if they are on this
-  ///              node
+  /// @param out  numbers of the type that was committed, or bytes for any type
+  /// @param rank  the rank whose buffer is read; empty: this worker's. Buffers of other ranks can
+  ///              be read if they are on this node
   /// Errors: `errc::invalid_argument` if there is no such buffer or it has another type or size;
   /// `errc::not_supported` if its checksum is of an unknown kind; those of `newest`.
   template <std::ranges::contiguous_range Values>

@@ -21,13 +21,13 @@
 namespace elastic::detail {
 
 /// The prefix of the vault's keys in a round, which may share its store with others.
-/// @param use  what they are for
+/// @param use  the purpose of the keys
 ELASTIC_DECL std::string vault_prefix(const rendezvous_round& round, std::string_view use);
 
 /// The votes of the nodes of a round on the generations of its epoch. A generation is complete when
-/// all nodes have kept it, and given up when one has skipped it. Every node votes once on each, so
-/// all of them come to the same result: whoever votes last, or skips, writes it into the store of
-/// the round, where the others wait for it.
+/// all nodes have kept it, and given up when one has skipped it. Every node votes once on each
+/// generation. The node that votes last, or that skips, writes the result into the store of the
+/// round, where the others wait for it. So all nodes have the same result.
 ///
 /// Thread-safety: one strand at a time.
 class vault_ballot {
@@ -39,25 +39,25 @@ class vault_ballot {
   vault_ballot(const vault_ballot&) = delete;
   vault_ballot& operator=(const vault_ballot&) = delete;
 
-  /// Casts the vote of this node in the background. If the store is gone, it is lost: then the
-  /// round is about to end.
+  /// Casts the vote of this node in the background. If the store is gone, the vote is lost; the
+  /// round is then about to end.
   ELASTIC_DECL void vote(std::int64_t number, bool is_kept);
 
   /// Whether a node is known to have skipped a generation.
   bool is_given_up(std::int64_t number) const { return given_up_.contains(number); }
 
-  /// Whether this node has kept a generation for so long that others may never come to it.
+  /// Whether this node voted to keep a generation so long ago that other nodes may never commit it.
   ELASTIC_DECL bool is_overdue(std::int64_t number) const;
 
   /// Takes back the vote of this node to keep a generation, so that it is given up for all, unless
   /// all have kept it meanwhile. If the store is gone, the round is about to end.
   ELASTIC_DECL task<void> retract(std::int64_t number) &;
 
-  /// Waits for the next result, or until the deadline.
+  /// Waits for the next result until the deadline.
   /// Result: whether there was one. Cancellation: all types.
   ELASTIC_DECL task<bool> next_result(time_point deadline) &;
 
-  /// Ends the votes that are under way. No vote may follow.
+  /// Ends the votes that are in progress. No vote may follow.
   ELASTIC_DECL task<void> stop() &;
 
  private:
@@ -75,10 +75,10 @@ class vault_ballot {
   int nodes_;
   std::function<void(std::int64_t)> complete_;
   std::set<std::int64_t> given_up_;
-  /// When this node voted to keep the generations that are not decided yet.
+  /// The undecided generations that this node voted to keep, with the times of the votes.
   std::map<std::int64_t, time_point> kept_;
   std::int64_t newest_complete_ = 0;
-  /// The keys of this generation, and of those before it, are erased.
+  /// The newest generation whose keys are erased, like those of all generations before it.
   std::int64_t erased_ = 0;
   event_flag decided_;
   task_group voting_;

@@ -55,7 +55,8 @@ ELASTIC_DECL task<void> vault_ballot::cast(std::int64_t number, bool is_kept) {
     const bool is_complete = co_await std::move(deciding);
     if (is_kept) take(number, is_complete);
   } catch (const error& failure) {
-    // If the store is gone, the round ends, and the next one begins with what the nodes have.
+    // If the store is gone, the round ends. Before the next one, the nodes compare their vaults
+    // anyway.
     if (failure.code() == errc::connection_failed) co_return;
     log_.warning("the vote on generation {} in memory is lost: {}", number, failure.what());
   }
@@ -80,8 +81,9 @@ ELASTIC_DECL task<bool> vault_ballot::result_of(std::int64_t number, bool is_kep
   co_return is_complete;
 }
 
-/// Erases keys that nobody reads any more: all nodes are past a complete generation. While there is
-/// none, a node that is far behind still learns what the others have skipped.
+/// Erases keys that nobody reads any more: every node has passed a complete generation. Until one
+/// is complete, the keys stay, so that a node that is far behind can see which generations the
+/// others have skipped.
 ELASTIC_DECL task<void> vault_ballot::erase_old(std::int64_t number) {
   constexpr std::int64_t unread_results = 16;
   constexpr std::int64_t most_results = 4096;
@@ -102,7 +104,7 @@ ELASTIC_DECL bool vault_ballot::is_overdue(std::int64_t number) const {
 
 ELASTIC_DECL task<void> vault_ballot::retract(std::int64_t number) & {
   try {
-    // So large that the votes to come cannot make up for it.
+    // This is so large that later votes cannot compensate for it.
     constexpr std::int64_t weight = 1 << 30;
     const std::int64_t votes = co_await agents_->add(votes_key(number), -weight);
     const bool is_complete = votes + weight >= nodes_;

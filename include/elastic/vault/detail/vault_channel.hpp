@@ -23,9 +23,9 @@
 
 namespace elastic::detail {
 
-/// The vault's end of the connections of this node's workers: a Unix socket of packets, with which
-/// files are passed. The kernel names the sender of each packet, so that a process which a worker
-/// has forked, and which has its connection, is not taken for the worker.
+/// The vault's end of the connections to this node's workers: a Unix socket that carries packets
+/// and passes files. The kernel names the sender of each packet. So the vault does not mistake a
+/// process that a worker has forked, and that shares its connection, for the worker.
 ///
 /// Whatever a worker sends, it can neither block nor crash the agent: a connection that violates
 /// the protocol, or does not read its answers, is closed.
@@ -33,13 +33,13 @@ namespace elastic::detail {
 class vault_channel {
  public:
   struct options {
-    /// The local rank of a worker that runs, by its pid.
+    /// Finds the local rank of a running worker by its pid.
     std::function<std::optional<int>(pid_t)> owner;
-    /// Carries out a request. Result: the answer, if there is one.
+    /// Carries out a request. Result: the answer; an empty packet if the request has none.
     std::function<task<vault_answer>(int local_rank, vault_request)> carry_out;
     logger log;
     std::shared_ptr<time_source> time;
-    /// The connections that may be open at a time.
+    /// The largest number of open connections.
     std::size_t most_connections = 1;
   };
 
@@ -52,12 +52,12 @@ class vault_channel {
   /// "@elastic-vault-…".
   const std::string& address() const { return address_; }
 
-  /// Serves workers, and closes their connections at its end.
+  /// Serves the workers. When it ends, it closes their connections.
   /// Cancellation: all types; nothing else ends it.
   ELASTIC_DECL task<void> serve() &;
 
-  /// Closes the connections that wait, while nobody is served. What they ask belongs to the epoch
-  /// that has ended: a worker that goes on may have sent it before it learned of that.
+  /// Closes the waiting connections while no worker is served. Their requests belong to the epoch
+  /// that has ended: a worker that survives may have sent them before it learned of the end.
   ELASTIC_DECL void close_waiting();
 
  private:

@@ -34,7 +34,7 @@ inline unique_fd open_vault_socket(const std::string& name) {
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   const int on = 1;
   const bool is_open = socket &&
-                       // Connections take this option from the socket that accepts them.
+                       // Connections inherit this option from the socket that accepts them.
                        ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
                        ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&at), size) == 0 &&
                        ::listen(socket.get(), SOMAXCONN) == 0;
@@ -116,7 +116,7 @@ ELASTIC_DECL vault_channel::reading vault_channel::read(int peer, packet& next) 
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  // Files that a worker sends find no room, and the kernel closes them.
+  // There is no buffer for files that a worker sends, so the kernel closes them.
   const ssize_t size = ::recvmsg(peer, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return reading::nothing;
   if (size <= 0) return reading::ended;
@@ -135,11 +135,11 @@ ELASTIC_DECL vault_channel::reading vault_channel::read(int peer, packet& next) 
   return reading::got;
 }
 
-/// Result: whether the connection goes on.
+/// Result: whether the connection stays open.
 ELASTIC_DECL task<bool> vault_channel::take(int peer, packet next) {
   const std::optional<int> local_rank = options_.owner(next.sender);
   if (!local_rank) {
-    complain(fmt::format("pid {} is no worker of this node, and is refused", next.sender));
+    complain(fmt::format("pid {} is not a worker of this node, and is refused", next.sender));
     send(peer, vault_answer(refused_packet("only a worker itself uses the vault, not another "
                                            "process that it has started")));
     co_return false;
@@ -150,7 +150,7 @@ ELASTIC_DECL task<bool> vault_channel::take(int peer, packet next) {
   co_return send(peer, answer);
 }
 
-/// Result: whether the worker can be answered further.
+/// Result: whether the worker can receive further answers.
 ELASTIC_DECL bool vault_channel::send(int peer, const vault_answer& answer) {
   if (answer.packet.empty()) return true;
   iovec place{const_cast<char*>(answer.packet.data()), answer.packet.size()};

@@ -7,12 +7,13 @@
 
 namespace elastic::detail {
 
-/// The commits of all ranks that belong together: the same call of commit in the same epoch.
-/// Without the epoch, steps that are repeated after a restore would mix with the older ones.
+/// The name of a set of commits, one of each rank, that belong together: they are the same call of
+/// commit in the same epoch. Without the epoch, steps repeated after a restore would be confused
+/// with the older ones.
 struct vault_generation {
-  /// Names the round in which the workers started, and is larger in each later one.
+  /// The round in which the workers started; larger in each later round.
   std::int64_t epoch = 0;
-  /// Counts the calls of commit in the epoch, also the skipped ones, from 1.
+  /// The number of the commit call in the epoch, from 1; skipped commits count, too.
   std::int64_t number = 0;
 
   friend auto operator<=>(const vault_generation&, const vault_generation&) = default;

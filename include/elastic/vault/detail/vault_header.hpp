@@ -32,9 +32,9 @@ struct vault_header {
   friend bool operator==(const vault_header&, const vault_header&) = default;
 };
 
-/// Reads a header, which may be anything.
+/// Parses a header. The bytes may be arbitrary.
 /// @param file_bytes  the size of the slot
-/// Result: empty if it is not that of a whole commit.
+/// Result: empty if it is not the header of a whole commit.
 ELASTIC_DECL std::optional<vault_header> parse_vault_header(std::string_view bytes,
                                                             std::uint64_t file_bytes);
 
@@ -42,7 +42,7 @@ ELASTIC_DECL std::optional<vault_header> parse_vault_header(std::string_view byt
 ELASTIC_DECL std::string bytes_of(const vault_header& header);
 
 /// CRC-32 as in zlib.
-/// @param check  that of the bytes before
+/// @param check  the checksum of the preceding bytes
 ELASTIC_DECL std::uint32_t crc32(std::string_view bytes, std::uint32_t check = 0);
 
 }  // namespace elastic::detail

@@ -35,8 +35,7 @@ Number number_at(std::string_view bytes, std::size_t place) {
   return number;
 }
 
-/// The tables of eight bytes that are taken at a time: the byte at distance n from the end has the
-/// table n.
+/// The tables for eight bytes at a time: table n is for the byte at distance n from the last one.
 inline constexpr auto crc32_tables = [] {
   std::array<std::array<std::uint32_t, 256>, 8> tables{};
   for (std::uint32_t value = 0; value < 256; ++value) {
@@ -76,7 +75,7 @@ void put_number(std::string& bytes, std::size_t place, Number number) {
   }
 }
 
-/// Whether all parts lie in the file.
+/// Whether the file is large enough for all parts.
 inline bool fits(const vault_header& header, std::uint64_t file_bytes) {
   if (file_bytes < limits::vault_header_bytes) return false;
   const std::uint64_t room = file_bytes - limits::vault_header_bytes;
@@ -84,7 +83,7 @@ inline bool fits(const vault_header& header, std::uint64_t file_bytes) {
          header.manifest_bytes <= room && header.data_bytes <= room - header.manifest_bytes;
 }
 
-/// Whether the numbers are those of a commit.
+/// Whether the numbers are possible for a commit.
 inline bool is_possible(const vault_header& header) {
   return header.id.epoch > 0 && header.id.number > 0 && header.step >= 0 && header.rank >= 0 &&
          header.rank < header.world_size;

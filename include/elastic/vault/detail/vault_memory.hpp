@@ -20,8 +20,9 @@
 
 namespace elastic::detail {
 
-/// The slots of the workers of a node: two files in memory for each, which workers map and can
-/// neither shrink nor extend. They are freed with this object and the workers that have them open.
+/// The slots of a node's workers: two memory files for each worker, which maps them but can neither
+/// shrink nor extend them. The memory is free once this object is gone and no worker has the files
+/// open.
 ///
 /// Thread-safety: one strand at a time.
 class vault_memory {
@@ -35,9 +36,9 @@ class vault_memory {
     /// Borrowed.
     int file = -1;
     std::uint64_t bytes = 0;
-    /// Not empty: there is none, for this reason.
+    /// The reason why there is no slot; empty: there is one.
     std::string refusal = {};
-    /// `vault_slot_choice::awaited`
+    /// See `vault_slot_choice::awaited`.
     std::optional<vault_generation> awaited = {};
   };
 
@@ -45,8 +46,8 @@ class vault_memory {
   vault_memory(const vault_memory&) = delete;
   vault_memory& operator=(const vault_memory&) = delete;
 
-  /// Finds a slot for a commit of `bytes` in all, and erases what it holds. Allocates the memory if
-  /// there is none, a piece at a time, so that the strand does other work meanwhile.
+  /// Finds a slot for a commit of `bytes` in total, and erases its content. If the slot has no
+  /// memory yet, allocates it in pieces, so that the strand can do other work meanwhile.
   ///
   /// Cancellation: all types; the slot is then empty.
   /// @param complete    the newest generation that all ranks have
@@ -55,13 +56,14 @@ class vault_memory {
                                 std::optional<vault_generation> complete,
                                 std::function<bool(vault_generation)> is_pending) &;
 
-  /// The whole commit in a slot, which a worker may have published or damaged meanwhile.
+  /// The header of the commit in a slot; empty if there is no whole commit. Reads the file again
+  /// each time, since a worker may publish or damage a commit at any time.
   ELASTIC_DECL std::optional<vault_header> read(int local_rank, std::size_t index) const;
 
-  /// The header of a generation; empty: the worker has none, or it is not whole.
+  /// The header of a worker's commit of a generation; empty: there is none, or it is not whole.
   ELASTIC_DECL std::optional<vault_header> find(int local_rank, vault_generation id) const;
 
-  /// The file of a generation for reading alone. Invalid if there is none.
+  /// A read-only descriptor of the file with a generation; invalid if there is none.
   ELASTIC_DECL unique_fd reader(int local_rank, vault_generation id) const;
 
   /// All whole commits.
@@ -83,7 +85,7 @@ class vault_memory {
   };
   struct worker {
     std::array<slot, 2> slots;
-    /// A commit waits for its memory.
+    /// Whether a commit waits for the memory of this slot.
     bool is_opening = false;
   };
 

@@ -31,11 +31,12 @@ inline std::string no_memory(std::uint64_t bytes, int number) {
 
 ELASTIC_DECL void vault_memory::erase(const slot& chosen) {
   const char nothing[limits::vault_header_bytes] = {};
-  // The file is in memory, and all of it is allocated.
+  // The write cannot fail: the file is in memory, and all of it is allocated.
   if (chosen.file) (void)!::pwrite(chosen.file.get(), nothing, sizeof nothing, 0);
 }
 
-/// Creates the file, without its memory. Result: why that is not possible.
+/// Creates the file, but allocates no memory yet. Result: the reason why that failed; empty: it did
+/// not.
 ELASTIC_DECL std::string vault_memory::create(slot& chosen, std::uint64_t bytes) {
   rlimit most{};
   // Beyond the limit, the kernel would send a signal that ends this process.
@@ -61,14 +62,14 @@ ELASTIC_DECL task<std::string> vault_memory::allocate(int file, std::uint64_t by
     if (failed != 0) co_return no_memory(bytes, errno);
     if (done + piece < bytes) co_await asio::post(strand_, asio::use_awaitable);
   }
-  // A file without its seals could be truncated while others have it mapped.
+  // A file without seals could be truncated while others have it mapped.
   if (::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     co_return no_memory(bytes, errno);
   }
   co_return std::string();
 }
 
-/// Puts a larger file in the place of the slot's.
+/// Replaces the file of the slot by a larger one.
 ELASTIC_DECL task<std::string> vault_memory::replace(slot& chosen, std::uint64_t bytes) {
   chosen = slot();
   std::string refusal = create(chosen, bytes);

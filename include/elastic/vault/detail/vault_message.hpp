@@ -18,10 +18,10 @@ namespace elastic::detail {
 /// The messages of a worker to the vault of its agent. Each is a packet with a JSON object.
 namespace vault_requests {
 
-/// A commit begins: answered by `write` with the file of a slot, or by `skipped`. It counts as a
-/// commit of this worker, whatever becomes of it.
+/// A commit begins. The answer is `write` with the file of a slot, or `skipped`. Even if it fails,
+/// it counts as a commit of this worker.
 struct begin {
-  /// Of the whole slot: header, data, manifest.
+  /// The size of the whole slot: header, data, manifest.
   std::uint64_t bytes = 0;
 };
 
@@ -30,24 +30,25 @@ struct committed {
   int slot = 0;
 };
 
-/// The worker skips a commit by itself, which counts as well. No answer.
+/// The worker itself skips a commit, which counts as well. No answer.
 struct skip {
   std::string reason;
 };
 
-/// Answered by `found` with a file for reading, or by `nothing`.
+/// Asks for the generation to restore. The answer is `found` with a file for reading, or `nothing`.
 struct find {
-  /// The rank whose commit is wanted; empty: that of this worker.
+  /// The rank whose commit the worker wants to read; empty: its own.
   std::optional<std::int64_t> rank = {};
 };
 
-/// The generation that was found has been read, in so many seconds. No answer.
+/// The worker has read the generation that was found, in this time. No answer.
 struct restored {
   double seconds = 0;
 };
 
-/// The generation that was found is not what its checksums say. Answered by `nothing`: a worker
-/// that ends before the agent knows would restore the same one again.
+/// The generation that was found does not match its checksums. The answer is `nothing`. The worker
+/// waits for it: if it ended before the agent knows, the next one would restore the same
+/// generation.
 struct damaged {
   std::string reason;
 };
@@ -58,18 +59,18 @@ using vault_request =
     std::variant<vault_requests::begin, vault_requests::committed, vault_requests::skip,
                  vault_requests::find, vault_requests::restored, vault_requests::damaged>;
 
-/// Errors: `errc::protocol_violation`, naming the mistake.
+/// Parses a request. Errors: `errc::protocol_violation`, naming the mistake.
 ELASTIC_DECL vault_request parse_vault_request(std::string_view packet);
 
-/// An answer, and the file that comes with it.
+/// An answer with the file that it passes.
 struct vault_answer {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   vault_answer() = default;
   explicit vault_answer(std::string text) : packet(std::move(text)) {}
 
-  /// Empty: none.
+  /// The text of the answer; empty: there is no answer.
   std::string packet;
-  /// Borrowed, unless `owned` has it; -1: none.
+  /// The file to pass, which is borrowed unless `owned` holds it; -1: none.
   int file = -1;
   unique_fd owned;
 };

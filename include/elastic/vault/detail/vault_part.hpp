@@ -25,7 +25,8 @@
 
 namespace elastic::detail {
 
-/// Keeps what the workers of an agent commit, and names them what they restore.
+/// The part that keeps the commits of an agent's workers and chooses the generation that they
+/// restore.
 class vault_part final : public agent_part {
  public:
   /// @param limit  the memory of all slots, in bytes
@@ -45,7 +46,7 @@ class vault_part final : public agent_part {
     std::int64_t number = 0;
     /// It has a slot for that commit, and has not published it yet.
     bool is_writing = false;
-    /// The time that it took to restore; empty: it has not.
+    /// The time that its restore took; empty: it has not restored anything.
     std::optional<double> restored = {};
     /// The reasons for skipped commits that were recorded.
     std::set<std::string> reasons = {};
@@ -82,17 +83,17 @@ class vault_part final : public agent_part {
   std::vector<std::string> nodes_;
   /// Null: there is one node.
   std::unique_ptr<vault_ballot> ballot_;
-  /// The last generation on which this node has voted, and the last for which a commit has waited
-  /// in vain.
+  /// The last generation on which this node has voted, and the last one for which a commit waited
+  /// without success.
   std::int64_t voted_ = 0;
   std::optional<vault_generation> awaited_;
   /// The newest generation that all ranks have, of this epoch or restored in it.
   std::optional<vault_generation> complete_;
-  /// What the workers of this epoch restore.
+  /// The generation that the workers of this epoch restore.
   std::optional<vault_generation> restore_;
-  /// A worker of this epoch has asked for it.
+  /// Whether a worker of this epoch has asked for it.
   bool was_found_ = false;
-  /// What was restored last, and how often.
+  /// The generation that was restored last, and how often it was.
   vault_generation restored_;
   int restores_ = 0;
   std::vector<vault_generation> damaged_;

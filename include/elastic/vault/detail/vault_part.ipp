@@ -105,7 +105,7 @@ ELASTIC_DECL task<std::vector<vault_report>> vault_part::learn_reports(rendezvou
   co_return reports;
 }
 
-/// Gives up what the workers do not restore.
+/// Erases and reports the generations that the workers do not restore.
 ELASTIC_DECL void vault_part::take(const vault_step& step) {
   for (const vault_step::dropped& dropped : step.given_up) {
     job_event event;
@@ -137,7 +137,7 @@ ELASTIC_DECL task<void> vault_part::beside_workers(bool) {
   return with_cleanup(channel_.serve(), ballot_->stop());
 }
 
-/// Frees the memory: no worker follows.
+/// Frees the memory, since no more workers will start.
 ELASTIC_DECL task<void> vault_part::end() {
   memory_.clear();
   restore_.reset();
@@ -195,8 +195,9 @@ ELASTIC_DECL task<vault_answer> vault_part::begin(int local_rank, std::uint64_t 
   co_return answer;
 }
 
-/// Opens a slot. Waits a little for other nodes if this one has kept a generation, and their votes
-/// on it are under way; in vain only once for each generation, which is given up after a minute.
+/// Opens a slot. If this node has kept a generation on which other nodes have yet to vote, it waits
+/// a little for them. For each generation it waits at most once without success; after a minute the
+/// generation is given up.
 ELASTIC_DECL task<vault_memory::place> vault_part::open(int local_rank, std::uint64_t bytes) {
   constexpr std::chrono::seconds longest_wait(2);
   const time_point deadline = deadline_after(context_.time->now(), longest_wait);
@@ -263,9 +264,9 @@ ELASTIC_DECL vault_vote vault_part::vote_on(std::int64_t number) const {
   return next_vault_vote(number, workers);
 }
 
-/// Votes on each generation as soon as it is decided on this node. The headers say so before the
-/// messages about them have been read: a worker that begins a commit after a collective of all
-/// ranks must not find the one before it incomplete.
+/// Votes on each generation as soon as it is decided on this node, which the headers of the slots
+/// show before the messages about them are read. This matters for a worker that begins a commit
+/// after a collective of all ranks: the previous generation must not look incomplete to it.
 ELASTIC_DECL void vault_part::cast_votes() {
   for (;;) {
     const vault_vote vote = vote_on(voted_ + 1);
@@ -279,8 +280,8 @@ ELASTIC_DECL void vault_part::cast_votes() {
   }
 }
 
-/// Whether a generation of this epoch can still be complete: nobody is known to have passed it
-/// without it.
+/// Whether a generation of this epoch can still become complete: no rank is known to have skipped
+/// it.
 ELASTIC_DECL bool vault_part::is_pending(vault_generation id) const {
   if (id.epoch != epoch_ || (complete_ && id <= *complete_)) return false;
   if (ballot_ && ballot_->is_given_up(id.number)) return false;
@@ -307,11 +308,11 @@ ELASTIC_DECL void vault_part::record_skipped(int local_rank, const std::string& 
   cast_votes();
   std::set<std::string>& reasons = at(local_rank).reasons;
   constexpr std::size_t most_reasons = 4;
-  // Reasons differ by the numbers in them.
+  // Reasons that differ only by their numbers are of one kind.
   const std::string kind = reason.substr(0, reason.find_first_of("0123456789"));
   const bool is_new = reasons.size() < most_reasons && reasons.insert(kind).second;
   const time_point now = context_.time->now();
-  // The count of all reaches whoever watches the job.
+  // Viewers of the job also see the number of skipped commits, so it is recorded now and then.
   const bool is_due = now - skip_recorded_at_ >= limits::vault_record_interval;
   if (!is_new && !is_due) return;
   skip_recorded_at_ = now;

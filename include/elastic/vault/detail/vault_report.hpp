@@ -22,7 +22,7 @@ struct vault_commit {
   friend bool operator==(const vault_commit&, const vault_commit&) = default;
 };
 
-/// What a node tells the others about its vault before workers start.
+/// A node's report about its vault to the other nodes, before workers start.
 struct vault_report {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   vault_report() = default;
@@ -43,7 +43,7 @@ struct vault_report {
 
 ELASTIC_DECL std::string text_of(const vault_report& report);
 
-/// Errors: `errc::protocol_violation`, naming the mistake.
+/// Parses a report. Errors: `errc::protocol_violation`, naming the mistake.
 ELASTIC_DECL vault_report parse_vault_report(std::string_view text);
 
 }  // namespace elastic::detail

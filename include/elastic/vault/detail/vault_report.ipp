@@ -25,7 +25,7 @@ using commit_numbers = std::array<std::int64_t, 5>;
 
 inline constexpr std::int64_t last_count = std::numeric_limits<std::int64_t>::max();
 
-/// Empty: they are not the numbers of a commit.
+/// The numbers of a commit; empty: the list has another form.
 inline std::optional<commit_numbers> numbers_of(const nlohmann::ordered_json& list) {
   commit_numbers numbers{};
   if (!list.is_array() || list.size() != numbers.size()) return {};

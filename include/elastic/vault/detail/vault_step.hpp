@@ -16,31 +16,31 @@ namespace elastic::detail {
 
 /// The vaults of all nodes before workers start.
 struct vault_view {
-  /// In the order of their ranks.
+  /// The report of each node, in the order of ranks.
   std::vector<vault_report> nodes = {};
   /// The node of each rank in the last world, as far as this node knows.
   std::vector<std::string> former_nodes = {};
 };
 
-/// What happens to the content.
+/// The decision about the content of the vaults.
 struct vault_step {
   /// The generation that the workers restore; empty: none.
   std::optional<vault_generation> restore = {};
-  /// A complete generation that is not restored although it is newer, and why.
+  /// A complete generation that is not restored although it is newer, with the reason.
   struct dropped {
     vault_generation id;
     std::string reason;
   };
   std::vector<dropped> given_up = {};
-  /// What was restored last, and how often, as far as any node knows.
+  /// The generation that was restored last, and how often, according to the node that knows most.
   vault_generation restored = {};
   int restores = 0;
 };
 
-/// Chooses the newest generation that every rank of the world has committed, and whose part of each
-/// rank is at the node where the rank is about to start; that is not damaged, and was not restored
-/// `limits::vault_restores` times without a later one. Whatever is newer than the result is
-/// useless. All nodes come to the same result.
+/// Chooses the newest generation that meets three conditions: the part of every rank is on the node
+/// where that rank is about to start, no part is damaged, and the generation was not restored
+/// `limits::vault_restores` times without a later one. Newer generations than the result are
+/// useless. All nodes compute the same result.
 ELASTIC_DECL vault_step next_vault_step(const vault_view& view);
 
 /// A worker of the node in its epoch, and a generation.
@@ -53,7 +53,7 @@ struct vault_committer {
   bool has_it = false;
 };
 
-/// What a node says about a generation.
+/// The vote of a node on a generation.
 enum class vault_vote { undecided, kept, skipped };
 
 /// A node keeps a generation if all its workers have it, and skips it once one of them has passed
@@ -64,9 +64,9 @@ ELASTIC_DECL vault_vote next_vault_vote(std::int64_t number,
 /// The two slots of a worker before it commits.
 struct vault_slot_view {
   struct slot {
-    /// 0: not allocated.
+    /// The size of the slot; 0: it is not allocated.
     std::uint64_t bytes = 0;
-    /// Empty: no whole commit.
+    /// The generation in the slot; empty: there is no whole commit.
     std::optional<vault_generation> id = {};
     /// It is not complete, and ranks that lack it can still commit it.
     bool is_pending = false;
@@ -84,19 +84,20 @@ struct vault_slot_view {
 /// The slot for a commit, or the reason why there is none.
 struct vault_slot_choice {
   std::size_t slot = 0;
-  /// The slot is too small, and another takes its place.
+  /// The slot is too small, and a larger one replaces it.
   bool is_new = false;
-  /// Not empty: the commit is skipped.
+  /// The reason why the commit is skipped; empty: it is not.
   std::string refusal = {};
-  /// The generation for whose sake it is skipped, which may soon be complete.
+  /// The generation that the slot holds, if the commit is skipped because that one may soon be
+  /// complete.
   std::optional<vault_generation> awaited = {};
 };
 
-/// Chooses the slot that a commit overwrites. It spares the complete generation, which the next
-/// restart needs, and one that may be complete soon: a rank ahead of the others would else never
-/// have one in common with them. A generation that a rank has skipped can never be complete; if it
-/// were spared, too, no commit would be possible any more. The limit must have room for two slots
-/// of the size.
+/// Chooses the slot that a commit overwrites. It preserves the complete generation, which the next
+/// restart needs, and one that may be complete soon: otherwise, a rank that is ahead of the others
+/// would never have a generation in common with them. A generation that a rank has skipped can
+/// never become complete. If that were preserved, too, no further commit would be possible. The
+/// limit must have room for two slots of the size.
 ELASTIC_DECL vault_slot_choice next_vault_slot(const vault_slot_view& view);
 
 /// "1.5 GiB".

@@ -41,11 +41,11 @@ struct vault_row {
   std::string type;
   std::uint64_t place = 0;
   std::uint64_t bytes = 0;
-  /// Of 8 hexadecimal digits; empty: there is none.
+  /// The checksum, 8 hexadecimal digits; empty: there is none.
   std::string check;
 };
 
-/// A commit that was found.
+/// A commit that the agent found for the worker.
 struct vault_content {
   unique_fd file;
   vault_header header;
@@ -77,7 +77,7 @@ inline std::string manifest_of(const std::vector<worker_vault::named_buffer>& bu
   return manifest.text();
 }
 
-/// The rows of a manifest; empty: it is not one.
+/// The rows of a manifest; empty: the text is not a manifest.
 inline std::optional<std::vector<vault_row>> parse_manifest(std::string_view manifest_text,
                                                             std::uint64_t data_bytes) {
   const nlohmann::ordered_json manifest = parse_json(manifest_text);
@@ -98,7 +98,7 @@ inline std::optional<std::vector<vault_row>> parse_manifest(std::string_view man
   return rows;
 }
 
-/// Reads a part of a file. Result: whether all of it is there.
+/// Reads a part of a file. Result: whether all of it could be read.
 inline bool read_part(int file, std::uint64_t place, std::span<std::byte> out) {
   while (!out.empty()) {
     const ssize_t size = ::pread(file, out.data(), out.size(), static_cast<off_t>(place));
@@ -110,7 +110,8 @@ inline bool read_part(int file, std::uint64_t place, std::span<std::byte> out) {
   return true;
 }
 
-/// The pieces of a buffer, which stay in the processor's cache while they are copied and checked.
+/// Calls `take` for each piece of a buffer. A piece stays in the processor's cache while it is
+/// copied and its checksum is computed.
 template <class Byte, class Take>
 void for_each_piece(std::span<Byte> bytes, Take take) {
   constexpr std::size_t piece_bytes = 1 << 20;
@@ -119,8 +120,9 @@ void for_each_piece(std::span<Byte> bytes, Take take) {
   }
 }
 
-/// What the checksum of a piece is made of if its kind is 's': the sums of its 64-bit words in rows
-/// of 4 KiB, of each row and then of each column, and the bytes behind the last row.
+/// The input of a piece's checksum of the kind 's'. The 64-bit words of the piece form rows of 4
+/// KiB; the input has the sum of each row, the sum of each column, and then the bytes after the
+/// last row.
 inline std::string sums_of(std::string_view piece) {
   constexpr std::size_t columns = 512;
   constexpr std::size_t row_bytes = columns * sizeof(std::uint64_t);
@@ -146,7 +148,7 @@ inline std::string skip_packet(const std::string& reason) {
 
 }  // namespace detail
 
-/// What the agent answers, and the file that comes with it.
+/// The answer of the agent, and the file that comes with it.
 struct worker_vault::answer {
   std::string packet;
   detail::unique_fd file;
@@ -175,7 +177,7 @@ ELASTIC_DECL bool worker_vault::connect() {
   std::copy(address_.begin() + 1, address_.end(), name.sun_path + 1);
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
   detail::unique_fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  // An agent that answers later stands still.
+  // An agent that does not answer within this time is stuck.
   const timeval longest{60, 0};
   const bool is_connected =
       socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name), size) == 0 &&
@@ -247,7 +249,7 @@ ELASTIC_DECL worker_vault::commit_result worker_vault::commit(
   return result;
 }
 
-/// Result: why the commit is skipped.
+/// Result: the reason why the commit is skipped; empty: it is kept.
 ELASTIC_DECL std::string worker_vault::write(const std::vector<named_buffer>& buffers,
                                              std::int64_t step, bool has_checksums) {
   constexpr std::uint64_t alignment = 64;
@@ -304,7 +306,7 @@ ELASTIC_DECL std::string worker_vault::write(const std::vector<named_buffer>& bu
   return {};
 }
 
-/// The memory of a slot; empty: it cannot be mapped.
+/// The memory of a slot; empty if it cannot be mapped.
 ELASTIC_DECL std::span<std::byte> worker_vault::map(int number, int file) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return {};
@@ -315,7 +317,7 @@ ELASTIC_DECL std::span<std::byte> worker_vault::map(int number, int file) {
   const auto bytes = static_cast<std::size_t>(status.st_size);
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) return {};
-  // A forked process must not write into it.
+  // A forked process must not write into the slot.
   ::madvise(memory, bytes, MADV_DONTFORK);
   known.inode = status.st_ino;
   known.memory = {static_cast<std::byte*>(memory), bytes};
