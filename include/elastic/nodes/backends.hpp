@@ -10,8 +10,8 @@ namespace elastic {
 /// Adds the backends by which several nodes meet: "c10d" at one endpoint, and "static".
 ///
 /// The compiled library has them already; a header-only program calls this for jobs of several
-/// nodes. Keeps a backend that the registry has already, be it a program's own of that name or one
-/// of the library that is capable of more, and adds the rest.
+/// nodes. Keeps a backend of the same name that the registry has already, which may be the
+/// program's own or a more capable one of the library.
 ELASTIC_DECL void add_nodes(rendezvous_registry& registry);
 
 /// Adds the same, but "c10d" also at several endpoints, whose agents elect a leader.

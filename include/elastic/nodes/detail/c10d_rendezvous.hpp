@@ -42,7 +42,7 @@ class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
  public:
   using store_watch = std::function<std::shared_ptr<void>(std::shared_ptr<key_value_engine>)>;
 
-  /// Shows the user of a header-only program how to meet nodes of torchrun.
+  /// The hint for users of a header-only program that wants to meet nodes of torchrun.
   static constexpr std::string_view torch_hint =
       "to meet with nodes of torchrun, include <elastic/torch.hpp> (in the single header: define "
       "ELASTIC_WITH_TORCH) and call add_torch_rendezvous(registry)";
@@ -58,7 +58,7 @@ class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
                                std::shared_ptr<message_connector> connector,
                                std::shared_ptr<store> agents, bool is_beside_server = false);
 
-  /// The same at the agent that leads, of several that can. Ignores the endpoint.
+  /// The same at the leader of several agents that can lead. Ignores the endpoint.
   ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
                                std::shared_ptr<leader_source> leaders);
 
@@ -71,8 +71,8 @@ class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
   /// Does not host a server, because this program hosts the one at the endpoint for several jobs,
   /// or another node does. Call it before the first round.
   /// @param is_beside_server  the server is in this process, so that both end together
-  /// @param was_reached       this program has reached it before: one that does not answer now is
-  ///                          waited for only as after a lost connection
+  /// @param was_reached  this program has reached the server before: if it does not answer now, the
+  ///                          wait is only as long as after a lost connection
   void use_server(bool is_beside_server, bool was_reached) {
     is_host_ = false;
     is_beside_server_ = is_beside_server;
@@ -107,8 +107,8 @@ class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
   // Reaches the endpoint over the network, or as its host if this node is to host it.
   ELASTIC_DECL task<void> reach_endpoint(asio::any_io_executor executor);
 
-  // Hosts the server if the program that held its port is gone: a job that was about to end, or an
-  // agent that started at the same moment and gave way, as this one did.
+  // Hosts the server if the program that held its port is gone. That was a job that was about to
+  // end, or an agent that started at the same moment and yielded, as this one did.
   ELASTIC_DECL task<void> host_abandoned_endpoint();
 
   // Result: whether this node hosts the server now.
@@ -117,7 +117,7 @@ class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
   // Whether the server ends with this node.
   bool hosts() const { return (host_ != nullptr || is_beside_server_) && !leaders_; }
 
-  // Takes the settings that do not depend on where the nodes meet.
+  // Reads the settings that do not depend on where the nodes meet.
   ELASTIC_DECL void take_settings();
 
   // Where the server is, and whether it belongs to this agent.
@@ -162,7 +162,7 @@ class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
   std::int64_t round_ = -1;
   /// The round of `meet`, until `next_round` returns it.
   std::optional<rendezvous_round> met_;
-  /// Why this node is excluded when it leaves; empty: it may return.
+  /// The reason why this node is excluded when it leaves; empty: it may return.
   std::string bad_because_;
 };
 

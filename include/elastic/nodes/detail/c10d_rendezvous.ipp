@@ -153,7 +153,7 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::next_round() {
 ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::wait_for_change() {
   throw_if_in_no_round();
   for (;;) {
-    // After the success of the job there is no further change.
+    // After the success of the job, no further change matters.
     if (!link_->known().all_finished) {
       if (link_->known().change) co_return *link_->known().change;
       throw_if_over();
@@ -350,7 +350,7 @@ ELASTIC_DECL std::string c10d_rendezvous::obstacle() const {
 }
 
 ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
-  // The agents' store is that of the server that leads.
+  // The agents share the store of the leading server.
   if (leaders_) agents_ = co_await leaders_->agents();
   const rendezvous_messages::placed& placed = *link_->known().placed;
   rendezvous_round round;

@@ -47,8 +47,8 @@ class candidate final : public store_extension {
     std::uint64_t node = 0;
     /// See network_identity; empty: unknown.
     std::string network = {};
-    /// Where this agent leaves its mark and finds that of an agent that was killed; none: it leaves
-    /// no mark.
+    /// The place of this agent's mark, where it also finds the mark of an agent that was killed;
+    /// none: it leaves no mark.
     std::optional<candidate_marker> marker = std::nullopt;
     bool fast_takeover = true;
     std::uint64_t seed = 0;
@@ -100,10 +100,12 @@ class candidate final : public store_extension {
     std::uint64_t stranger = 0;
     /// The agent has the address and the network of its predecessor.
     bool is_in_place = true;
-    /// Whether this candidate has to find out again who serves there, and whether it is doing so.
+    /// Whether this candidate must find out again which agent serves there, and whether it is doing
+    /// so.
     bool is_to_look = false;
     bool is_looking = false;
-    /// Since when the candidate is unreachable, why, and when the log next says so.
+    /// The time since when the candidate is unreachable, the reason, and the time of the next log
+    /// message about it.
     time_point missing_since;
     std::string problem;
     time_point next_warning;
@@ -122,8 +124,8 @@ class candidate final : public store_extension {
   route& route_to(int peer) { return routes_[static_cast<std::size_t>(peer)]; }
 
   // ---- identities -------------------------------------------------------------------------------
-  // A candidate that connects says which one it is. It is believed if the agent at that candidate's
-  // address says the same: of two agents that claim one place, only one has the address.
+  // A candidate that connects says which one it is. This is accepted only if the agent at that
+  // candidate's address confirms it: of two agents that claim one place, only one has the address.
 
   ELASTIC_DECL bool take(int peer, const candidate_messages::present& answer, std::string address);
   ELASTIC_DECL void check_claim(visitor& sender);
@@ -148,7 +150,8 @@ class candidate final : public store_extension {
 
   // ---- serving the job --------------------------------------------------------------------------
 
-  // Until this candidate bound the port, another agent may have served there and made promises.
+  // Starts to vote. Until this candidate bound the port, another agent may have served there and
+  // made promises, so it cannot vote earlier.
   ELASTIC_DECL void begin_votes();
   ELASTIC_DECL void leave_mark();
   ELASTIC_DECL void remove_mark();
@@ -157,10 +160,10 @@ class candidate final : public store_extension {
   ELASTIC_DECL void apply_outputs();
   ELASTIC_DECL void begin_service();
   ELASTIC_DECL void end_service();
-  // Whether a majority has what the job's nodes are about to be told.
+  // Whether a majority has stored the facts that the answers to the job's nodes are based on.
   ELASTIC_DECL bool may_answer(const rendezvous_coordinator& job);
-  // Whether, as far as is known now, everybody knows that the job is over, and when this one may
-  // leave.
+  // Whether, as far as is known now, all nodes know that the job is over; and the time at which
+  // this candidate may leave.
   ELASTIC_DECL bool is_free() const;
   ELASTIC_DECL time_point free_at() const;
   ELASTIC_DECL task<void> hand_over(bool is_over);
@@ -180,7 +183,7 @@ class candidate final : public store_extension {
   std::vector<route> routes_;
   /// The reasons for which others refused this one, so that the log has each once.
   std::set<std::string> rejections_;
-  /// Since when no majority is reachable.
+  /// The time since when no majority is reachable.
   std::optional<time_point> alone_since_;
   std::shared_ptr<rendezvous_coordinator> job_;
   /// The version of the job's content that was last proposed.

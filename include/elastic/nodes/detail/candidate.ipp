@@ -37,7 +37,7 @@ class candidate::visitor final : public leader_visitor {
 
   bool has_begun() const override { return claim || search; }
 
-  /// Refuses a node that took this candidate for the only server of its job.
+  /// Refuses a node that treats this candidate as the only server of its job.
   void refuse(const std::string& list) {
     const rendezvous_messages::refused refusal{
         false, fmt::format("this server is one of several endpoints, which each node of the job "
@@ -94,7 +94,7 @@ ELASTIC_DECL task<void> candidate::run() {
 ELASTIC_DECL task<void> candidate::end_tasks() {
   end_service();
   co_await tasks_->stop();
-  // These connections were in use until now.
+  // The tasks that used these connections have ended.
   for (route& way : routes_) {
     way.connection.reset();
     way.channel.reset();
@@ -149,7 +149,7 @@ ELASTIC_DECL bool candidate::is_free() const {
 
 ELASTIC_DECL time_point candidate::free_at() const {
   if (is_free()) return time_point::min();
-  // Without a majority, this candidate cannot tell anybody anything.
+  // Without a majority, this candidate cannot send any decision to nodes.
   constexpr int patience = 4;
   if (!alone_since_) return time_point::max();
   return *alone_since_ + patience * chosen_.settings.reconnect_grace;
@@ -164,7 +164,7 @@ ELASTIC_DECL void candidate::received(visitor& sender, std::string_view message)
   } else if (sender.search && service_ && votes_->serves()) {
     sender.enter(service_, message);
   } else {
-    // A node that asks who leads was told to wait before it sent this.
+    // A node that asked for the leader has been sent `wait`, and needs no other answer.
     if (!sender.search) sender.refuse(chosen_.list);
     sender.dismiss();
   }
@@ -196,7 +196,7 @@ ELASTIC_DECL std::string candidate::objection(const candidate_messages::peer& re
   }
   const rendezvous_settings& mine = chosen_.settings;
   const rendezvous_settings& theirs = request.settings;
-  // With the precision of messages.
+  // Times are compared with the precision of messages.
   const auto rounded = [](duration time) {
     return std::chrono::ceil<std::chrono::milliseconds>(time);
   };
@@ -362,7 +362,8 @@ ELASTIC_DECL void candidate::gone(visitor& sender) {
 inline constexpr std::chrono::milliseconds first_peer_pause{20};
 inline constexpr std::chrono::milliseconds longest_peer_pause{500};
 inline constexpr std::chrono::seconds peer_attempt{5};
-/// When the log says that another candidate is unreachable, and how often it repeats that.
+/// The time after which the log reports that another candidate is unreachable, and the interval at
+/// which it repeats that.
 inline constexpr std::chrono::seconds absence_warning{30};
 inline constexpr std::chrono::minutes absence_reminder{10};
 
@@ -380,7 +381,7 @@ ELASTIC_DECL task<void> candidate::keep_connected(int peer) {
       arrival.reset();
       if (std::exchange(route_to(peer).is_to_look, false)) continue;
     }
-    // Nobody serves there, unless an agent arrived just after the attempt.
+    // No agent serves there, unless one started just after the attempt.
     end_look(peer);
     const time_point next = chosen_.time->now() + pause;
     co_await with_deadline(*chosen_.time, next, arrival.wait());

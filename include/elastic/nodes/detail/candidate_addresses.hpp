@@ -15,16 +15,16 @@ namespace elastic::detail {
 /// The addresses of the endpoints of a list, as far as this host knows them.
 struct candidate_addresses {
   std::vector<endpoint> list;
-  /// Of each endpoint; empty: unknown here.
+  /// The addresses of each endpoint; empty: unknown here.
   std::vector<std::vector<asio::ip::address>> known;
 };
 
-/// Why a list cannot be used, in one sentence: two of its endpoints are the same server. Empty: it
-/// can be used.
+/// The reason why a list cannot be used, in one sentence: two of its endpoints are the same server.
+/// Empty: it can be used.
 ELASTIC_DECL std::string objection_to(const candidate_addresses& addresses);
 
-/// Why this node cannot use `local_addr`, in one sentence that begins with it: it is an endpoint of
-/// the list that this host does not have. Empty: it can be used.
+/// The reason why this node cannot use `local_addr`, in one sentence that begins with that address:
+/// it is an endpoint of the list, but not an address of this host. Empty: it can be used.
 /// @param served  the endpoint that the settings assign to this agent; -1: none
 /// @param is_own  whether this host has an address
 ELASTIC_DECL std::string objection_to_local_addr(

@@ -14,12 +14,12 @@
 
 namespace elastic::detail {
 
-/// Shows an agent that another one on this host served the same candidate of the same job before,
-/// and was killed, or left while nodes may have had workers. The marker is an empty file in
-/// /dev/shm, which never hangs. It outlives the process, and a container that restarts in its pod,
-/// but not a reboot of the host.
+/// A marker that tells an agent about its predecessor: another agent on this host served the same
+/// candidate of the same job, and was killed, or left while nodes may have had workers. The marker
+/// is an empty file in /dev/shm, which never hangs. It outlives the process, and a container that
+/// restarts in its pod, but not a reboot of the host.
 ///
-/// Where no file can be made, the agent counts as the first one.
+/// If the file cannot be created, the agent counts as the first one.
 class candidate_marker {
  public:
   /// @param list  all endpoints, in their order

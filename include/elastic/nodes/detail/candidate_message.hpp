@@ -28,7 +28,7 @@ struct peer {
   std::string run_id;
   /// All endpoints, in their order.
   std::string list;
-  /// Its agent's number, `node_id::random_number::high`.
+  /// The number of its agent, `node_id::random_number::high`.
   std::uint64_t node = 0;
   /// The keep-alive settings and the grace, which determine how long leases last.
   rendezvous_settings settings;
@@ -47,7 +47,7 @@ struct seek {
 
 struct vote {
   std::int64_t term = 0;
-  /// Only asks whether the vote would be granted: binds nobody.
+  /// The sender only asks whether the vote would be granted. The answer binds neither side.
   bool is_prevote = false;
   /// All candidates were blank: the job begins.
   bool starts_job = false;
@@ -68,8 +68,8 @@ struct resign {
   bool is_done = false;
 };
 
-/// To the leader: its voter leaves in order and will not vote any more. Another agent in its place
-/// knows nothing, and does not vote before the silence is over.
+/// A message to the leader: the voter leaves in order and will not vote any more. Another agent in
+/// its place has no knowledge of its votes, and does not vote before the silence is over.
 struct retire {
   std::int64_t term = 0;
   /// The stamp of the leader's last `write` that the voter accepted, and the time since then.
@@ -84,7 +84,7 @@ struct rejected {
   std::string why;
 };
 
-/// The first answer to `peer`: who serves here.
+/// The first answer to `peer`: the agent that serves here.
 struct present {
   int index = 0;
   std::uint64_t node = 0;

@@ -64,7 +64,7 @@ inline void describe(candidate_messages::resign& message, record_rows& rows) {
 inline void describe(candidate_messages::retire& message, record_rows& rows) {
   sequence_row(rows, "term", message.term);
   sequence_row(rows, "stamp", message.stamp);
-  // Rounded down, so that it does not seem longer ago than it was.
+  // The time is rounded down, so that the write does not seem older than it is.
   duration since_then = std::chrono::floor<std::chrono::milliseconds>(message.since_then);
   if (rows.milliseconds("since_ms", since_then)) message.since_then = since_then;
 }

@@ -24,7 +24,7 @@ class c10d_rendezvous;
 /// The agents that serve the endpoints of a job, and elect the one that leads.
 class candidate_source final : public leader_source {
  public:
-  /// One of the servers, as another agent of the job reaches it.
+  /// One of the servers, with the means by which another agent of the job reaches it.
   struct server_access {
     std::shared_ptr<message_connector> connector;
     /// Its store.
@@ -48,8 +48,8 @@ class candidate_source final : public leader_source {
   ELASTIC_DECL task<std::shared_ptr<message_connector>> open(std::uint64_t number) override;
   void attach(std::shared_ptr<rendezvous_link> link) override { link_ = std::move(link); }
 
-  /// Meanwhile, an agent that serves no endpoint of its host keeps trying to: another program may
-  /// have held the port at the start.
+  /// Meanwhile, an agent that does not serve an endpoint of its host keeps trying to serve one:
+  /// another program may have held the port at the start.
   ELASTIC_DECL task<void> news() override;
 
   ELASTIC_DECL meeting_place server() const override;
@@ -76,7 +76,7 @@ class candidate_source final : public leader_source {
   bool has_servers_ = false;
   /// Whether this node may still serve an endpoint.
   bool may_serve_ = false;
-  /// When it next tries to.
+  /// The time of the next attempt to serve one.
   time_point next_try_;
   std::uint64_t number_ = 0;
   std::vector<server_access> servers_;

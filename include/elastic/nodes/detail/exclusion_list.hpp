@@ -17,16 +17,15 @@ namespace elastic::detail {
 struct exclusion {
   /// See `as_node_name`.
   std::string name;
-  /// How much longer it is excluded.
+  /// The remaining time of the exclusion.
   duration remaining{};
   std::string why;
 
   friend bool operator==(const exclusion&, const exclusion&) = default;
 };
 
-/// The nodes that are excluded from a job, each for its own time. Pure: names and times in, answers
-/// out. Holds at most `limits::excluded_nodes` nodes; beyond that, it forgets the one that was
-/// excluded first.
+/// The nodes that are excluded from a job, each for its own time. Pure: no clocks, no I/O. Holds at
+/// most `limits::excluded_nodes` nodes; beyond that, it forgets the one that was excluded first.
 class exclusion_list {
  public:
   /// Of two exclusions of one name, the one that ends later counts.
@@ -34,10 +33,10 @@ class exclusion_list {
 
   bool is_empty() const { return entries_.empty(); }
 
-  /// Why the node of this name is excluded; empty: it is not, or no longer.
+  /// The exclusion of the node with this name; empty: it is not excluded, or no longer.
   ELASTIC_DECL std::optional<exclusion> find(std::string_view name, time_point now) const;
 
-  /// When the node may return; `time_point::max()` if it is not excluded.
+  /// The time at which the node may return; `time_point::max()` if it is not excluded.
   ELASTIC_DECL time_point end_of(std::string_view name) const;
 
   /// The one of these nodes that was excluded first; empty: none is excluded.

@@ -32,8 +32,8 @@ struct fencing {
   /// which is greater than 0.
   static fencing of_end(duration grace);
 
-  /// For the node whose agent stopped leading because it lost the others half of `grace` ago: it
-  /// has the rest of the time of `of_end`.
+  /// For the node of an agent that stopped leading because it lost the others half of `grace` ago.
+  /// It has the rest of the time of `of_end`.
   static fencing of_step_down(duration grace);
 };
 

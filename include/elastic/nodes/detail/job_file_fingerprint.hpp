@@ -17,8 +17,8 @@ namespace elastic::detail {
 /// empty if none differ, or if one of the fingerprints is empty. Thread-safety: any thread.
 ELASTIC_DECL std::string fingerprint_difference(std::string_view left, std::string_view right);
 
-/// Why a node with the fingerprint `own` cannot take part in a job that runs with `running`, in one
-/// sentence; empty: it can. Thread-safety: any thread.
+/// The reason why a node with the fingerprint `own` cannot take part in a job that runs with
+/// `running`, in one sentence; empty: it can. Thread-safety: any thread.
 /// @param run_id  the run id of the job, for the sentence
 ELASTIC_DECL std::optional<std::string> objection_to_file(std::string_view run_id,
                                                           std::string_view running,

@@ -42,7 +42,7 @@ class leader_connector final : public message_connector {
 
   ELASTIC_DECL std::string connected_to() const override;
 
-  /// What each candidate last did instead of naming the leader.
+  /// The last problem with each candidate: why it did not name the leader.
   ELASTIC_DECL std::string problem() const override;
 
   /// Errors: `errc::invalid_argument` if, before a leader is found, a candidate has another list,
@@ -80,7 +80,7 @@ class leader_connector final : public message_connector {
 
   ELASTIC_DECL std::string question() const;
 
-  // Why a candidate cannot be the one at this place; empty: it can.
+  // The reason why a candidate cannot be the one at this place; empty: it can.
   ELASTIC_DECL std::string objection(std::size_t place, int index) const;
 
   // Notes that a server does not belong to this job.

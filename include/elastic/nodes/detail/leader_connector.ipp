@@ -130,7 +130,8 @@ ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> state, s
 
 ELASTIC_DECL void leader_connector::log_refusal(search& state, const std::string& why) {
   if (term_ > 0) {
-    // This node has been in the job before, so this is a program that now has a lost host's port.
+    // This node has been in the job before, so another program must have taken over the address of
+    // a lost host.
     if (std::exchange(last_refusal_, why) != why) {
       chosen_.log.warning("a server of the endpoints is passed over: {}", why);
     }

@@ -17,12 +17,13 @@
 
 namespace elastic::detail {
 
-/// How an agent serves the others while it leads, and how it reaches the leader.
+/// The network by which an agent serves the others while it leads, and reaches the leader
+/// otherwise.
 class leader_network {
  public:
   virtual ~leader_network() = default;
 
-  /// Serves at a free port, one server at a time. Result: where others reach it.
+  /// Serves at a free port, one server at a time. Result: the address at which others reach it.
   virtual task<endpoint> serve(std::shared_ptr<store_extension> extension) = 0;
   /// Sends the clients their pending messages, then stops the server.
   virtual task<void> stop() = 0;
@@ -33,7 +34,7 @@ class leader_network {
   /// The store of that server.
   virtual task<std::shared_ptr<store>> store_at(endpoint address) = 0;
 
-  /// Where others reach this agent.
+  /// The address at which others reach this agent.
   virtual std::string address() const = 0;
 };
 

@@ -15,14 +15,14 @@
 
 namespace elastic::detail {
 
-/// A registry's record of the agent that leads a job: where it serves, and the register, whose term
-/// is the leader's.
+/// A registry's record of the agent that leads a job: its address, and the register with the
+/// leader's term.
 struct leader_record {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   leader_record() = default;
 
-  /// Where the leader serves. Port 0: the last leader left in order, and another agent may lead at
-  /// once.
+  /// The address of the leader. Port 0: the last leader left in order, and another agent may lead
+  /// at once.
   endpoint address;
   /// The password that nodes show only to this leader; new for each term.
   std::string password;
@@ -41,7 +41,7 @@ struct leader_record {
 struct loss_claim {
   std::int64_t term = 0;
   std::int64_t round = -1;
-  /// How long after this claim the leader's own node may have workers.
+  /// The time after this claim for which the leader's own node may still have workers.
   duration wait{};
 };
 

@@ -15,8 +15,8 @@
 
 namespace elastic::detail {
 
-/// The agents of a job of which one leads, as a node sees them: it finds the leader, and does what
-/// this agent owes the others so that one can lead.
+/// A node's view of the agents of a job, one of which leads. It finds the leader, and performs this
+/// agent's part in the election of a leader.
 ///
 /// Thread-safety: one strand at a time.
 class leader_source {
@@ -25,7 +25,7 @@ class leader_source {
 
   /// The name of the rendezvous backend.
   virtual std::string backend() const = 0;
-  /// Where the nodes meet, for messages.
+  /// The meeting place of the nodes, for messages.
   virtual std::string name() const = 0;
   /// The number of this node: the one that is offered, unless this agent has one already.
   virtual std::uint64_t number_of(std::uint64_t offered) const { return offered; }
@@ -42,18 +42,18 @@ class leader_source {
   /// Waits for news of the connection, and continues this agent's part meanwhile.
   virtual task<void> news() = 0;
 
-  /// Adds what this agent does while the node waits for a round.
+  /// Adds this agent's work while the node waits for a round.
   virtual task<void> watch_during(task<void> waiting) { return waiting; }
-  /// Why no round may begin; empty: nothing is in the way.
+  /// The reason why no round may begin; empty: there is none.
   virtual std::string obstacle() const { return {}; }
 
-  /// Where the agent is that led last, and whether it is this one.
+  /// The location of the last leader, and whether this agent is it.
   virtual meeting_place server() const = 0;
   /// Whether no other host can reach the agents.
   virtual bool is_at_loopback() const = 0;
   /// The store of the agent that led last.
   virtual task<std::shared_ptr<store>> agents() = 0;
-  /// Nobody asks for these rounds any more, if this agent leads.
+  /// Frees the data of rounds that no agent asks for any more, if this agent leads.
   virtual void forget_rounds(const std::string& run_id, std::int64_t first_kept) = 0;
 
   /// Ends this agent's part. Called when the node has left.

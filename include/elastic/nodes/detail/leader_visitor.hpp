@@ -14,7 +14,7 @@
 
 namespace elastic::detail {
 
-/// One connection to an agent that leads a job or may come to lead it. The client first asks who
+/// One connection to an agent that leads a job or may lead it later. The client first asks who
 /// leads; after that, the connection is a node's conversation with the job's service.
 ///
 /// Thread-safety: that of a server's extensions.

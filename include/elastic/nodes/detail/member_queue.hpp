@@ -16,8 +16,8 @@ namespace elastic::detail {
 /// and removing one takes O(log n).
 class member_queue {
  public:
-  /// The position of a member. Members that are not kept longer come first, and each kind is in the
-  /// order of arrival.
+  /// The position of a member. Members with `is_kept_longer` come last; otherwise, the order is
+  /// that of arrival.
   struct ticket {
     bool is_kept_longer = false;
     std::uint64_t number = 0;

@@ -31,7 +31,7 @@ ELASTIC_DECL void number_row(record_rows& rows, const char* name, std::uint64_t&
 /// A line for each excluded node, if there is any: "MILLISECONDS NAME WHY".
 ELASTIC_DECL void exclusion_row(record_rows& rows, std::vector<exclusion>& excluded);
 
-/// How long a node may be silent, or without its connection.
+/// The settings that limit how long a node may be silent or without a connection.
 ELASTIC_DECL void patience_rows(record_rows& rows, rendezvous_settings& settings);
 
 }  // namespace elastic::detail

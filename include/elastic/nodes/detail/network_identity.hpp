@@ -13,7 +13,7 @@ namespace elastic::detail {
 
 /// Identifies the network to which the ports of this process belong, including the host and its
 /// boot: of two processes with the same identity, only one can have a given port. Addresses cannot
-/// identify it, because they move between hosts and are translated on the way.
+/// identify a network, because they move between hosts and are translated on the way.
 /// Result: empty if the system does not show it. Thread-safety: any thread.
 inline std::string network_identity() {
   std::string boot;

@@ -9,8 +9,9 @@
 
 namespace elastic::detail {
 
-/// The newest complete round of a job. It has all that the round's nodes receive, even if they ask
-/// again after others have left, and all that another server needs to take over the job.
+/// The newest complete round of a job. It has everything that the nodes of the round receive, even
+/// if they ask again after others have left, and everything that another server needs to take over
+/// the job.
 struct newest_round {
   std::int64_t round = -1;
   /// `node_id::number.high` of each node, in the order of ranks.

@@ -12,9 +12,9 @@
 
 namespace elastic::detail {
 
-/// The two connections of a node as its server sees them, and until when the node may live without
-/// them. On the first, the link, the node sends its messages; the second, the witness, only ends
-/// when the node does.
+/// The two connections of a node as its server sees them, and the time at which the node counts as
+/// lost without them. On the first, the link, the node sends its messages. The second, the witness,
+/// carries none: its end shows that the node has ended.
 struct node_contact {
   using connection = std::uint64_t;
 
@@ -28,10 +28,10 @@ struct node_contact {
   /// The connections that the node has now.
   std::vector<connection> connections() const;
 
-  /// When the node is lost, if nothing more is heard of it.
+  /// The time at which the node counts as lost if it sends nothing more.
   time_point lost_at(const rendezvous_settings& settings) const;
 
-  /// When the last of its connections ended. For a node without connections.
+  /// The time at which the last of its connections ended. For a node without connections.
   time_point last_end() const;
 
   std::optional<connection> link;
@@ -74,9 +74,9 @@ inline auto node_contact::connections() const -> std::vector<connection> {
 inline time_point node_contact::lost_at(const rendezvous_settings& settings) const {
   const time_point silent_until = heard + settings.silence();
   if (!link_ended_at_ || witness) return silent_until;
-  // The witness may be still to come, and the node alive.
+  // The witness may not have connected yet, so the node may be alive.
   if (!witness_ended_at_) return silent_until;
-  // The last packets of a dead process may get lost once.
+  // The last packet of a dead process may be lost and sent again.
   const auto [first, last] = std::minmax(*link_ended_at_, *witness_ended_at_);
   if (last - first > settings.reconnect_grace) return silent_until;
   return last + settings.reconnect_grace;
