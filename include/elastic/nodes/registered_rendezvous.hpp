@@ -35,8 +35,8 @@ struct registry_place {
   /// Makes keys that all roles of a job share, with which their leaders compare job files. Called
   /// once, for the node. Empty: job files without a common role are not compared.
   std::function<std::shared_ptr<versioned_keys>()> shared_keys;
-  /// Hosts that the other nodes reach as well: this host gives the others an address on its route
-  /// to these hosts.
+  /// Hosts that the other nodes can reach as well. This host announces its address on the route to
+  /// them.
   std::vector<std::string> hosts;
 };
 
@@ -54,7 +54,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
 
 namespace detail {
 
-/// The same, for a caller that tries the rendezvous before it chooses it.
+/// The same, for a caller that tries whether the rendezvous works before it chooses this backend.
 ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
                                                               registry_place place);
 

@@ -10,9 +10,9 @@
 
 namespace elastic::detail {
 
-/// When the node of a server must have no worker left, because it is alone: once all other nodes of
-/// its round have lost the server, they may continue with another one. Off until `enable`. Pure:
-/// events and times in, answers out.
+/// The fence of the server's own node: the time at which it must have no worker left. Once all
+/// other nodes of its round have lost the server, they may continue with another one. Off until
+/// `enable`. Pure: no clocks, no I/O.
 class own_fence {
  public:
   void enable() { is_on_ = true; }
@@ -30,7 +30,7 @@ class own_fence {
   /// A node of the round has left in order, so it will never report that it has lost the server.
   void node_left() { has_one_left_ = true; }
 
-  /// A node was given up; its last connection had ended then.
+  /// A node was given up, whose last connection ended at `end`.
   void node_lost(time_point end) { last_loss_ = std::max(last_loss_.value_or(end), end); }
 
   /// The server's node has been disconnected, so that it stops its workers.
@@ -40,7 +40,7 @@ class own_fence {
   /// Whether the other nodes of the present round may continue without the server's node.
   bool applies() const { return is_on_ && guards_round_ && !is_reached_ && !has_one_left_; }
 
-  /// When a node was given up last; empty: none was.
+  /// The end of the last connection of the nodes that were given up; empty: none was.
   std::optional<time_point> last_loss() const { return last_loss_; }
 
  private:

@@ -14,10 +14,10 @@
 
 namespace elastic::detail {
 
-/// What a server knows of the world that a former server of the same job made: the reports of nodes
-/// that come back from it. Pure: reports and times in, answers out.
+/// A server's knowledge of the world that a former server of the same job made, from the reports of
+/// nodes that return from it. Pure: no clocks, no I/O.
 ///
-/// Until that world is over, a node that has not come back may still run its workers, so the server
+/// Until that world is over, a node that has not returned may still run its workers, so the server
 /// must not make a round. It is over when no node can still be silent without having stopped its
 /// workers. It is over earlier once every node is accounted for: the nodes of the newest round have
 /// joined, which they do without workers, and the host is gone with its server, at whose address
@@ -53,9 +53,9 @@ class previous_membership {
  private:
   bool is_accounted_for() const;
 
-  /// Of the newest round that a node reported.
+  /// The newest round that a node reported.
   rendezvous_messages::former_round newest_{.term = 0, .round = -1, .world = 0};
-  /// Of the newest server that a node reported.
+  /// The term of the newest server that a node reported.
   std::int64_t server_term_ = 0;
   bool was_last_ = false;
   bool was_served_here_ = false;

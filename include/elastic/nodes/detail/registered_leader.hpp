@@ -49,16 +49,17 @@ class registered_leader final : public store_extension,
     logger log;
   };
 
-  /// How this agent becomes the leader: where it serves, and what it replaces.
+  /// The terms on which this agent becomes the leader: its address, and the record that it
+  /// replaces.
   struct candidacy {
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
     candidacy() = default;
-    /// Where it serves.
+    /// The address at which it serves.
     endpoint address;
     leader_registry::sight former;
-    /// A term that no node has seen, as far as is known.
+    /// The smallest possible term: no node is known to have seen one that large.
     std::int64_t least_term = 1;
-    /// How long the former leader's node may have workers.
+    /// The time for which the former leader's node may still have workers.
     duration wait{};
   };
 
@@ -71,7 +72,7 @@ class registered_leader final : public store_extension,
   /// Whether it no longer leads, or failed to become the leader. Any thread.
   bool is_over() const { return is_over_; }
 
-  /// Why it could not write the record, while it does not lead yet. Any thread.
+  /// The reason why it could not write the record, while it does not lead yet. Any thread.
   ELASTIC_DECL std::string problem() const;
 
   /// Lets another agent lead. If the job is over, stays until every node has been told, for at most
@@ -98,8 +99,8 @@ class registered_leader final : public store_extension,
   ELASTIC_DECL task<void> serve();
   ELASTIC_DECL task<void> hand_over(bool is_job_over);
 
-  // Writes news at once, and the record again from time to time. Returns when this agent no longer
-  // leads.
+  // Writes news at once, and otherwise repeats the record from time to time. Returns when this
+  // agent no longer leads.
   ELASTIC_DECL task<void> keep();
   // Watches for another agent's record.
   ELASTIC_DECL task<void> watch();
@@ -114,9 +115,9 @@ class registered_leader final : public store_extension,
   ELASTIC_DECL void mark_away(const std::string& why);
   ELASTIC_DECL void mark_reached();
 
-  // Whether the registry has what nodes are about to be told.
+  // Whether the registry has stored the facts that the answers to nodes are based on.
   ELASTIC_DECL bool may_answer(const rendezvous_coordinator& job);
-  // Whether an answer may be sent before the registry has that.
+  // Whether an answer may be sent before the registry has stored them.
   ELASTIC_DECL bool may_pass(const rendezvous_answer& answer) const;
   ELASTIC_DECL void wake();
 
@@ -133,11 +134,11 @@ class registered_leader final : public store_extension,
   std::vector<visitor*> visitors_;
   leader_record record_;
   std::string version_;
-  /// The register as the registry has it, and the version of the job's content in it.
+  /// The register that the registry has stored, and the version of the job's content in it.
   round_register written_;
   std::optional<std::uint64_t> written_version_;
   time_point lease_end_;
-  /// Until then, a former leader's node may have workers.
+  /// The earliest time for a round: until then, a former leader's node may have workers.
   time_point first_round_at_;
   time_point next_beat_;
   time_point next_try_;

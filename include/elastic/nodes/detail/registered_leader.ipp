@@ -28,11 +28,13 @@ namespace elastic::detail {
 
 /// The pause between two attempts to write the record.
 inline constexpr std::chrono::milliseconds registry_pause{250};
-/// How long an agent tries to become the leader, and how long a leader that leaves tries to say so.
+/// The time for which an agent tries to become the leader, and that for which a leaving leader
+/// tries to resign.
 inline constexpr std::chrono::seconds registry_patience{10};
 inline constexpr std::chrono::seconds registry_farewell{2};
 
-/// One connection to the leader. Its first message shows the password; after that it is a node's.
+/// One connection to the leader. The first message shows the password. After it, the connection is
+/// a node's conversation.
 class registered_leader::visitor final : public leader_visitor {
  public:
   visitor(registered_leader& owner, client& peer) : leader_visitor(peer), of_(owner) {
@@ -46,7 +48,7 @@ class registered_leader::visitor final : public leader_visitor {
 
   bool has_begun() const override { return is_known_; }
 
-  // Tells the node that this agent leads. The node sends its hello next.
+  // Confirms to the node that this agent leads. The node sends its hello next.
   void welcome() {
     if (is_known_) send(candidate_messages::leads{of_.record_.kept.term, 0});
   }
@@ -219,7 +221,7 @@ ELASTIC_DECL auto registered_leader::classify(const leader_registry::sight& seen
   }
   const bool has_changed = seen.version != wish_->former.version;
   if (!is_ours && !job_ && has_changed) return outcome::replaced;
-  // An older record comes from a write that was in progress when this agent took the record.
+  // An older record stems from a write that was in progress when this agent took the record.
   if (!is_ours && seen.record && seen.record->kept.term > record_.kept.term) {
     return outcome::replaced;
   }
@@ -244,7 +246,7 @@ ELASTIC_DECL void registered_leader::mark_away(const std::string& why) {
       "round and takes no node; unless this ends within {:.0f} s, its workers are stopped",
       chosen_.run_id, chosen_.registry->name(), why, remaining.count());
   job_->suspend(true, chosen_.time->now());
-  // The end of a job does not wait.
+  // The end of a job may be announced even without the registry.
   service_->speak();
 }
 

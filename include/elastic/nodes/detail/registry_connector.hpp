@@ -40,8 +40,8 @@ class registry_connector final : public message_connector {
     duration registry_grace = std::chrono::seconds(60);
     /// Makes the registry, once for this object, and once for each term in which this agent leads.
     std::function<std::shared_ptr<leader_registry>()> registry;
-    /// The fingerprint of this node's job file, and the store in which the nodes of all roles note
-    /// theirs. Null: no files are compared there.
+    /// The fingerprint of this node's job file, and the store in which the leaders of all roles
+    /// record theirs. Null: job files are not compared.
     std::string fingerprint;
     std::shared_ptr<job_file_registry> job_files;
     std::shared_ptr<leader_network> network;
@@ -50,12 +50,12 @@ class registry_connector final : public message_connector {
     logger log;
   };
 
-  /// What the node reports about itself.
+  /// The access to the state of this node.
   struct node_state {
     /// `node_id::random_number::high`.
     std::uint64_t number = 0;
-    /// How long the leader's node may have workers. Empty unless this node has lost the leader, is
-    /// between two rounds, and has no worker left.
+    /// Returns the time for which the leader's node may have workers. Empty unless this node has
+    /// lost the leader, is between two rounds, and has no worker left.
     std::function<std::optional<duration>()> loss;
     /// Makes the node take part in no round up to this one.
     std::function<void(std::int64_t)> skip_rounds_through;
@@ -66,7 +66,7 @@ class registry_connector final : public message_connector {
   /// Call it before the other members.
   void attach(node_state node) { node_ = std::move(node); }
 
-  /// Stops what this agent serves. Call it when this agent's node has left.
+  /// Stops this agent's server. Call it when this agent's node has left.
   ELASTIC_DECL task<void> leave(bool is_job_over);
 
   const options& chosen() const { return chosen_; }
@@ -82,10 +82,10 @@ class registry_connector final : public message_connector {
   ELASTIC_DECL std::string connected_to() const override;
   std::string problem() const override { return problem_; }
 
-  /// Asks the registry until it is cancelled, while the node waits for a round: without the
-  /// registry the leader begins none.
+  /// Polls the registry while the node waits for a round, until it is cancelled: without the
+  /// registry, the leader begins no round.
   task<void> watch_registry() { return watch_.run(); }
-  /// Why no round may begin; empty: the registry answers.
+  /// The reason why no round may begin; empty: the registry answers.
   std::string obstacle() const { return watch_.obstacle(); }
 
   /// Errors: `errc::invalid_argument` if the registry has values of another job, or if another role
@@ -116,9 +116,10 @@ class registry_connector final : public message_connector {
 
   // ---- leading --------------------------------------------------------------------------------
 
-  // How long the former leader's node may have workers; empty: this agent may not lead now.
+  // The time for which the former leader's node may have workers; empty: this agent may not lead
+  // now.
   ELASTIC_DECL task<std::optional<duration>> may_lead();
-  // Tells the registry that this node has lost the leader.
+  // Claims in the registry that this node has lost the leader.
   ELASTIC_DECL task<void> claim_loss();
   // The longest wait of all claims; empty until all nodes of the newest round have lost the leader.
   ELASTIC_DECL task<std::optional<duration>> all_claims();
@@ -131,7 +132,7 @@ class registry_connector final : public message_connector {
   /// Has a connection of its own.
   registry_watch watch_;
   std::optional<leader_registry::sight> seen_;
-  /// Since when the record has been as it was last seen.
+  /// The time since when the record has been unchanged.
   time_point seen_at_;
   /// The record of the leader to which the node was last connected.
   leader_record connected_;

@@ -50,7 +50,7 @@ inline std::vector<std::uint64_t> followers_of(const leader_record& record) {
   return followers;
 }
 
-/// Reads the record, whatever is in it.
+/// A function that reads the record and ignores its content.
 inline std::function<task<void>()> reading_of(std::shared_ptr<leader_registry> registry) {
   return [registry]() -> task<void> { co_await registry->look(); };
 }
@@ -264,7 +264,7 @@ ELASTIC_DECL task<void> registry_connector::claim_loss() {
   claim.term = record.kept.term;
   claim.round = record.kept.round;
   claim.wait = *wait;
-  // This must hold before anybody can rely on the claim.
+  // This node must skip the rounds before any other node can rely on the claim.
   node_.skip_rounds_through(claim.round);
   try {
     co_await registry_->claim(node_.number, claim);
@@ -286,11 +286,11 @@ ELASTIC_DECL task<std::optional<duration>> registry_connector::may_lead() {
   const time_point now = chosen_.time->now();
   if (now >= seen_at_ + expiry_of(record)) co_return duration::zero();
   if (record.kept.term < connected_.kept.term) co_return std::nullopt;
-  // Its leader waits for the end of the former one's round.
+  // The record's leader still waits for the end of its predecessor's round.
   const duration grace = chosen_.settings.reconnect_grace;
   const duration debt = record.kept.is_uncertain ? record.silence + grace : duration::zero();
   if (record.address.port == 0) co_return debt;
-  // The record's leader is this agent, which gave up, or never learnt that it leads.
+  // The record's leader is this agent, which gave up or never learned that it leads.
   if (record.agent == node_.number) co_return debt + grace / 2;
   const std::optional<duration> loss = node_.loss ? node_.loss() : std::nullopt;
   const bool has_lost_it = loss && connected_.kept.term == record.kept.term;

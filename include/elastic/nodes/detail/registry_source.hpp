@@ -14,7 +14,7 @@
 
 namespace elastic::detail {
 
-/// The agents of which a registry names the leader.
+/// The source of a leader that a registry names.
 class registry_source final : public leader_source {
  public:
   /// Makes the connector to the agent that leads; called once, for the first round.

@@ -15,30 +15,30 @@
 namespace elastic::detail {
 
 /// Notices within a few seconds that a registry no longer answers. A node that waits for a round
-/// asks it beside its other work, whose own patience is that of a job.
+/// polls it separately, because the other requests of the job wait much longer for an answer.
 ///
 /// Thread-safety: one strand at a time.
 class registry_watch {
  public:
-  /// @param name  what `ask` reads, with the address of the registry
-  /// @param ask   reads it; an error counts as no answer
+  /// @param name  the name of the value that `ask` reads, with the address of the registry
+  /// @param ask  reads the value; an error counts as no answer
   registry_watch(std::string name, std::function<task<void>()> ask,
                  std::shared_ptr<time_source> time)
       : name_(std::move(name)), ask_(std::move(ask)), time_(std::move(time)) {}
 
-  /// Asks until it is cancelled.
+  /// Polls the registry until it is cancelled.
   /// Errors: none. Cancellation: all types.
   ELASTIC_DECL task<void> run();
 
-  /// "the key 'job' of the etcd at http://host0:2379 could not be read for 4 s (no answer within 3
-  /// s)"; empty: the registry answered the last question, or nobody has asked yet.
+  /// A message such as "the key 'job' of the etcd at http://host0:2379 could not be read for 4 s
+  /// (no answer within 3 s)"; empty: the registry answered the last request, or none was made.
   ELASTIC_DECL std::string obstacle() const;
 
  private:
   std::string name_;
   std::function<task<void>()> ask_;
   std::shared_ptr<time_source> time_;
-  /// When the first question was asked that it did not answer, and why not.
+  /// The time of the first request in a row without an answer, and the last problem.
   std::optional<time_point> silent_since_;
   std::string problem_;
 };

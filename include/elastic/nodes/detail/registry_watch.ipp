@@ -13,8 +13,8 @@
 
 namespace elastic::detail {
 
-/// How long a node waits before it asks for the first time, how long for an answer, and between two
-/// questions. A wait of 5 s is logged, by then with what this has found.
+/// The times before the first request, until its answer is overdue, and between two requests. By
+/// the time that a node logs its wait (after 5 s), the first result is known.
 inline constexpr std::chrono::seconds registry_first_question{1};
 inline constexpr std::chrono::seconds registry_answer{3};
 inline constexpr std::chrono::seconds registry_question_pause{3};

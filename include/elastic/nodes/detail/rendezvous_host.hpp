@@ -26,9 +26,9 @@ namespace elastic::detail {
 
 class rendezvous_service;
 
-/// Which requests a server answers when nodes meet at it.
+/// The kind of requests that a server answers when nodes meet at it.
 enum class rendezvous_protocol {
-  /// The server decides what happens next, and nodes ask for that (`c10d_rendezvous`).
+  /// The server decides, and nodes ask for its decisions (`c10d_rendezvous`).
   native,
   /// The nodes decide, and ask for the content of the server's store (`dynamic_rendezvous`). The
   /// server closes connections with other requests.
@@ -56,7 +56,7 @@ class rendezvous_host {
       endpoint server, std::optional<bool> decided, rendezvous_parameters parameters,
       rendezvous_protocol protocol, std::shared_ptr<store_extension> service = nullptr);
 
-  /// Whether `server` is an address of this host. Asks the resolver.
+  /// Whether `server` is an address of this host. Calls the resolver.
   ELASTIC_DECL static task<bool> is_of_this_host(endpoint server);
 
   /// Errors: those of `tcp_store_server`.
@@ -68,16 +68,16 @@ class rendezvous_host {
   std::shared_ptr<key_value_engine> engine() const { return internals::engine_of(*server_); }
   std::uint16_t port() const { return server_->port(); }
 
-  /// Makes the nodes of a job that meets here send reports about themselves, for viewers of it. An
-  /// exchange is of one job at a time, the last one. No effect if nodes meet here by another
-  /// service, or as those of torchrun. Any thread may call it.
+  /// Makes the nodes of a job that meets here send reports about themselves, for viewers of the
+  /// job. An exchange belongs to one job at a time, the last one. No effect if another service
+  /// answers the nodes, or if they meet like nodes of torchrun. Any thread may call it.
   ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
 
   /// How many clients are connected.
   std::size_t connections() const { return server_->connections(); }
 
-  /// Erases what the agents of a job wrote in its rounds before `first_kept`, except where workers
-  /// met: agents that speak like those of torchrun look that up later.
+  /// Erases the keys that the agents of a job wrote in its rounds before `first_kept`, except the
+  /// addresses at which workers met: agents that follow torchrun's protocol look these up later.
   ELASTIC_DECL void forget_rounds(const std::string& run_id, std::int64_t first_kept);
 
   /// Sends the nodes their pending messages, then stops the server.
@@ -99,9 +99,9 @@ ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor exec
                                                       endpoint address,
                                                       const rendezvous_parameters& parameters);
 
-/// Logs that a job without a secret has a port open to others than this host.
-/// @param host     where it serves
-/// @param reached  what everyone who can reach the port can access
+/// Logs a warning that a job without a secret has a port that other hosts can reach.
+/// @param host  the host of the server
+/// @param reached  the data that everyone who can reach the port can access
 ELASTIC_DECL void log_open_port(const rendezvous_parameters& parameters, const std::string& host,
                                 std::uint16_t port, std::string_view reached);
 

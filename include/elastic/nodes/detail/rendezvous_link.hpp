@@ -37,7 +37,7 @@ namespace elastic::detail {
 /// Thread-safety: one strand at a time.
 class rendezvous_link final : public std::enable_shared_from_this<rendezvous_link> {
  public:
-  /// What the server has said and still holds.
+  /// The messages of the server that are still valid.
   struct knowledge {
     std::optional<rendezvous_messages::placed> placed;
     /// The addresses of the nodes of `peers_round`.
@@ -51,9 +51,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     std::exception_ptr broken;
   };
 
-  /// @param host_grace  how long a server that was reached before may be gone if another one can
-  ///                    take over its job
-  /// @param reports     what this node can report to the server; null: nothing
+  /// @param host_grace  the time for which a server that was reached before may be gone, if another
+  ///                    one can take over its job
+  /// @param reports  the reports that this node can send to the server; null: none
   ELASTIC_DECL rendezvous_link(std::shared_ptr<message_connector> connector,
                                rendezvous_messages::hello greeting, duration host_grace,
                                std::shared_ptr<time_source> time, logger log,
@@ -86,7 +86,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   bool is_connected() const { return is_welcome_; }
 
-  /// Why it is not connected, for users; empty if it is connected.
+  /// The reason why it is not connected, for users; empty if it is connected.
   ELASTIC_DECL std::string obstacle() const;
 
   /// Whether it has ever been connected.
@@ -111,15 +111,16 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Sends a request. Without a connection it is lost.
   ELASTIC_DECL void send(const rendezvous_request& request);
 
-  /// This node is between two rounds: nothing known about the round that it leaves holds any
-  /// longer.
+  /// Notes that this node is between two rounds, and forgets everything about the round that it
+  /// leaves.
   ELASTIC_DECL void begin_join(rendezvous_messages::join joining);
 
   /// Holds back the job's next round, now and after every reconnect; without a reason, stops doing
   /// so.
   ELASTIC_DECL void hold(std::optional<rendezvous_messages::pause> why);
 
-  /// Waits until this node's workers must be gone, because the others can continue without it.
+  /// Waits for the time at which this node's workers must be gone, because the others can continue
+  /// without it.
   ELASTIC_DECL task<void> wait_for_fence();
 
   /// Makes `both_ended_at` available: if its first connection breaks, the link then waits for up to
@@ -127,14 +128,14 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// before `start`.
   void tell_ends() { tells_ends_ = true; }
 
-  /// When the other side ended both connections of this node shortly one after the other, as a dead
-  /// process does. Empty if it ended only one, or if there is a connection again.
+  /// The time at which the other side ended both connections of this node in quick succession, as a
+  /// dead process does. Empty if it ended only one, or if there is a connection again.
   std::optional<time_point> both_ended_at() const { return both_ended_at_; }
 
-  /// How much longer the node of a leader that this one has lost may have workers, if that leader
-  /// has lost this node as well. Empty if this node may have workers itself, if there is a
-  /// connection, or if there never was one. A link that has `both_ended_at` need not wait for the
-  /// leader to notice the silence.
+  /// The remaining time for which a lost leader's own node may have workers, if that leader has
+  /// lost this node as well. Empty if this node may have workers itself, if there is a connection,
+  /// or if there never was one. A link that has `both_ended_at` need not wait for the leader to
+  /// notice the silence.
   ELASTIC_DECL std::optional<duration> until_leader_is_fenced() const;
 
   /// Makes this node take part in no round up to this one, whatever it requests. Call it without a
@@ -144,7 +145,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// This node has no worker until it is placed again.
   void set_no_workers() { has_no_workers_ = true; }
 
-  /// Why the last attempt to connect failed.
+  /// The reason why the last attempt to connect failed.
   const std::string& last_problem() const { return last_problem_; }
 
  private:
@@ -152,7 +153,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   static constexpr std::chrono::milliseconds first_pause{20};
   static constexpr std::chrono::milliseconds longest_pause{1000};
-  /// The same for a server that is expected back, because workers wait for it.
+  /// The longest pause while workers wait for the server to return.
   static constexpr std::chrono::milliseconds longest_search_pause{200};
   /// After this time without a connection, the log names the server that the link waits for; after
   /// the second, shorter time, if the server accepts but stays silent.
@@ -167,7 +168,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// A server that is about to stop closes the connection once; one that does not know the
   /// protocol, always.
   static constexpr int most_hang_ups = 5;
-  /// How long the system takes to report the ends of all connections of a process.
+  /// The time that the system takes to report the ends of all connections of a process.
   static constexpr std::chrono::milliseconds end_skew{50};
 
   // ---- connection -----------------------------------------------------------------------------
@@ -191,7 +192,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   // How long the answer to the first message may take.
   ELASTIC_DECL duration answer_patience() const;
 
-  // Why an attempt to connect timed out.
+  // The reason why an attempt to connect timed out.
   ELASTIC_DECL std::string no_answer() const;
 
   // The first message of the other side; empty if it was silent until the limit.
@@ -227,8 +228,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   ELASTIC_DECL task<void> listen();
 
-  /// Gives up a server that may have heard nothing from this node for so long that it will soon
-  /// give up this node. Only its answers prove that it hears; its own messages prove nothing.
+  /// Gives up a server that may have received nothing from this node for so long that it will soon
+  /// give up this node. Only answers prove that the server receives messages; its other messages
+  /// prove nothing.
   ELASTIC_DECL task<void> keep_alive();
 
   /// Keeps a second connection beside the first if the server knows its purpose: one that breaks
@@ -236,7 +238,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL task<void> keep_witness();
   ELASTIC_DECL task<void> attend_witness();
 
-  /// Sends the server reports about this node, as many as it wants and whenever there is news.
+  /// Sends the server the reports about this node that it demands, whenever there is news.
   ELASTIC_DECL task<void> report();
   ELASTIC_DECL bool send_reports();
 
@@ -257,7 +259,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void take(const rendezvous_messages::all_finished& reply);
   ELASTIC_DECL void mark_lost(std::string why);
 
-  /// When the workers of this node must be gone.
+  /// The time at which the workers of this node must be gone.
   ELASTIC_DECL time_point fence() const;
   ELASTIC_DECL void notify();
 
@@ -265,7 +267,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::string server_;
   rendezvous_messages::hello greeting_;
   duration host_grace_;
-  /// The server's, once it has welcomed this node.
+  /// The settings of the server, once it has welcomed this node.
   rendezvous_settings settings_;
   std::shared_ptr<time_source> time_;
   logger log_;
@@ -275,7 +277,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   channel_pointer channel_;
   bool is_welcome_ = false;
   bool was_connected_ = false;
-  /// When the connection ended, and when that counts as the loss of this node.
+  /// The time at which the connection ended, and that at which the node counts as lost.
   std::optional<time_point> ended_at_;
   std::optional<time_point> lost_at_;
   channel_pointer witness_;
@@ -290,14 +292,14 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   bool has_server_resigned_ = false;
   /// The others have continued without this node, which has not joined again yet.
   bool is_given_up_ = false;
-  /// When this link sent the last message that the server is known to have heard, and when it sent
-  /// those without an answer.
+  /// The time of the last message that the server is known to have received, and the times of those
+  /// without an answer.
   time_point known_alive_at_;
   std::deque<time_point> unanswered_;
   std::optional<time_point> second_message_at_;
   std::optional<rendezvous_request> standing_request_;
-  /// How long this node waits for a round, until when, and whether a new leader may extend that
-  /// once.
+  /// The time that this node waits for a round, the end of the wait, and whether a new leader may
+  /// extend it once.
   duration join_timeout_{};
   time_point join_limit_;
   bool may_extend_join_ = false;
@@ -305,7 +307,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   bool was_on_hold_ = false;
   /// The nodes that the server excludes, for its successor.
   exclusion_list excluded_;
-  /// Why this node holds back the next round.
+  /// The reason why this node holds back the next round.
   std::optional<rendezvous_messages::pause> hold_;
   /// This node has held back a round before, so the server may not know that this is over.
   bool has_held_ = false;

@@ -64,7 +64,7 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL void set_own_job(std::string run_id, const rendezvous_settings& settings);
 
   /// Makes the nodes of this job send reports about themselves, for viewers of the job. An exchange
-  /// is of one job at a time, the last one. Any thread may call it, on a service that a shared
+  /// belongs to one job at a time, the last one. Any thread may call it, on a service that a shared
   /// pointer owns.
   ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
 
@@ -74,10 +74,10 @@ class rendezvous_service final : public store_extension,
     on_change_ = std::move(listener);
   }
 
-  /// Sends the nodes what waits for them, if the server may speak.
+  /// Sends the nodes their pending answers, if the server may speak.
   ELASTIC_DECL void speak();
 
-  /// Tells the nodes that this server no longer leads them, and sends nothing else.
+  /// Notifies the nodes that this server no longer leads them, and sends nothing else.
   ELASTIC_DECL void resign();
 
   std::string_view greeting() const override { return first_words; }
@@ -144,13 +144,14 @@ class rendezvous_service final : public store_extension,
 
   // ---- answers to nodes -----------------------------------------------------------------------
 
-  // Sending may end connections, and that calls this object again.
+  // Sends the answers. Sending may end connections, which calls this object again.
   ELASTIC_DECL void deliver(rendezvous_coordinator& job);
   ELASTIC_DECL void send(connection link, const rendezvous_answer& what);
   ELASTIC_DECL void hang_up(connection link);
 
-  // While the server may not speak, answers wait at each connection, and end with it. Some may
-  // pass, and the answer to a keep-alive depends on no earlier answer.
+  // Whether an answer may be sent now. While the server may not speak, answers wait at their
+  // connection, and are lost with it. Some may pass, and the answer to a keep-alive depends on no
+  // earlier answer.
   ELASTIC_DECL bool passes(connection link, const rendezvous_answer& what) const;
   ELASTIC_DECL bool holds_nothing_for(connection link) const;
   ELASTIC_DECL void hold(connection link, const rendezvous_answer& what);
@@ -158,7 +159,7 @@ class rendezvous_service final : public store_extension,
 
   // ---- viewers --------------------------------------------------------------------------------
 
-  /// A job that is shown, and what its viewers were told.
+  /// A job that is shown, and the last news that its viewers received.
   struct shown_job {
     std::shared_ptr<report_exchange> reports = {};
     std::uint64_t listed_version = 0;
@@ -166,7 +167,7 @@ class rendezvous_service final : public store_extension,
     bool is_listing_due = false;
   };
 
-  // Begins to show what was asked for.
+  // Begins to show the jobs that viewers asked for.
   ELASTIC_DECL void begin_showing();
   ELASTIC_DECL void end_showing(const report_exchange& reports);
 
@@ -201,14 +202,15 @@ class rendezvous_service final : public store_extension,
   std::function<void(const rendezvous_coordinator&)> on_change_;
   std::optional<own_job> own_;
   std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;
-  /// Of jobs that have too few nodes, by run id.
+  /// The waits of jobs that have too few nodes, by run id.
   std::map<std::string, wait, std::less<>> waits_;
   std::unordered_map<connection, node_connection> connections_;
   bool has_held_ = false;
   connection last_ = 0;
   std::int64_t last_term_ = 0;
   std::map<std::string, shown_job, std::less<>> shown_;
-  /// What was asked for and is not shown yet, and where that is done; the mutex guards both.
+  /// The jobs that viewers asked for and that are not shown yet, and the strand that shows them;
+  /// the mutex guards both.
   std::mutex asked_mutex_;
   std::map<std::string, std::shared_ptr<report_exchange>> asked_;
   std::optional<asio::any_io_executor> executor_;

@@ -13,7 +13,7 @@
 
 namespace elastic::detail {
 
-/// What a server keeps for the viewers of a job, besides its nodes: the keys by which viewers know
+/// A server's data for the viewers of a job, besides its nodes: the keys by which viewers identify
 /// nodes, and the nodes that were lost and not replaced.
 class roster_book {
  public:
@@ -29,7 +29,7 @@ class roster_book {
     return ++last_key_;
   }
 
-  /// Keeps a lost node, and forgets the first one if there are more than `limits::lost_nodes`.
+  /// Remembers a lost node, and forgets the oldest one if there are more than `limits::lost_nodes`.
   void lose(job_roster::entry node) {
     if (lost_.size() >= limits::lost_nodes) lost_.pop_front();
     lost_.push_back(std::move(node));

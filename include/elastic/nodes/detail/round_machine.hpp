@@ -18,9 +18,9 @@ enum class round_rules {
   torch_1_13,
   /// Those of PyTorch 2.6 and newer: a node beyond the maximum stands by.
   torch_2_6,
-  /// Those of this library, if one server sees every node: a round whose nodes are known is
-  /// complete as soon as all of them are there, and the wait list never promises more than the next
-  /// round can hold.
+  /// Those of this library, for a server that sees every node: a round whose nodes are known is
+  /// complete as soon as all of them are present, and the wait list never promises more places than
+  /// the next round has.
   direct,
 };
 
@@ -67,8 +67,8 @@ ELASTIC_DECL bool is_in_last_call(const round_state& state, const node_id& node,
 /// The next step of a node that wants to be in a round. Call it again after each step, until the
 /// node is `placed`, is refused, or has to wait.
 ///
-/// @param deadline  when the node stops waiting for a place; a node that stands by waits without
-///                  limit
+/// @param deadline  the time at which the node stops waiting for a place; a node that stands by
+///                  waits without limit
 /// Source: _RendezvousJoinOp of PyTorch's dynamic rendezvous, for the rules of that name.
 ELASTIC_DECL round_decision decide_join(const round_state& state, const node_id& node,
                                         const rendezvous_settings& settings, round_rules rules,

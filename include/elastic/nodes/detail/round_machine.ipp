@@ -132,8 +132,8 @@ ELASTIC_DECL bool frees_others(const round_state& state, round_action action,
   if (!state.redundancy_list.empty()) return true;
   // The next round waits for all nodes of one that runs.
   if (state.complete) return false;
-  // A round that had enough nodes keeps those whose time is over; one with too few does not. A
-  // round that has all known nodes is complete.
+  // A round with enough nodes keeps nodes whose time is over, while a round with too few does not.
+  // A round that has all known nodes is complete.
   return leaves_round ? size_of(state) == settings.min_nodes - 1 : state.wait_list.empty();
 }
 
@@ -153,8 +153,8 @@ ELASTIC_DECL void enter_round(round_state& state, const node_id& node,
   if (size_of(state) == settings.max_nodes) complete_round(state);
 }
 
-/// Makes the nodes stand by that have no place in the round that is about to be complete: the last
-/// ones in the order of nodes.
+/// Moves the nodes that have no place in the round, which is about to be complete, to standby: the
+/// last ones in the order of nodes.
 inline void stand_by(round_state& state, const rendezvous_settings& settings) {
   const int most = settings.most_of(size_of(state));
   while (size_of(state) > most) {

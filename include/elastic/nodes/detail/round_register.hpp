@@ -15,7 +15,7 @@ namespace elastic::detail {
 
 class record_rows;
 
-/// How a job has ended, for all of its nodes.
+/// The end of a job, for all of its nodes.
 struct job_ending {
   rendezvous_handler::job_end how = rendezvous_handler::job_end::failed;
   std::string why;
@@ -23,8 +23,9 @@ struct job_ending {
   friend bool operator==(const job_ending&, const job_ending&) = default;
 };
 
-/// What a majority of the candidates must know about a job before any of its nodes does: enough for
-/// another candidate to lead the job. There is one value; the newest one counts.
+/// The facts about a job that a majority of the candidates must store before any node learns them.
+/// They suffice for another candidate to lead the job. There is one value, of which the newest
+/// version counts.
 struct round_register {
   /// The leader's term, and how many values the leader has written in it.
   std::int64_t term = 0;
@@ -33,11 +34,11 @@ struct round_register {
   std::int64_t round = -1;
   /// The `node_id::random_number::high` of each of its nodes.
   std::vector<std::uint64_t> members;
-  /// The one of these that was the own node of the leader that made the round: its workers do not
+  /// The one of these nodes that belongs to the leader that made the round: its workers do not
   /// outlive that leader's lease. 0: there is none.
   std::uint64_t leader_node = 0;
   int restarts = 0;
-  /// The leader may not know the newest round. It begins none until that round is over.
+  /// The leader may not know the newest round, and begins no round until that one is over.
   bool is_uncertain = false;
   /// The workers of every node of the round have succeeded.
   bool all_finished = false;

@@ -14,8 +14,8 @@ namespace elastic::detail {
 
 /// The state on which nodes agree: which nodes are in the round, and which wait for the next one.
 ///
-/// Its times are those of one monotonic clock: that of the server that keeps the state, or of the
-/// one node that looks at it. It never mixes the times of two nodes.
+/// Its times are those of one monotonic clock: that of the server that keeps the state, or that of
+/// the node that reads it. It never mixes the times of two nodes.
 struct round_state {
   std::int64_t round = 0;
   /// The round has its nodes, and they run.
@@ -26,7 +26,8 @@ struct round_state {
   bool unknown_nodes = true;
   /// The end of the last call.
   std::optional<time_point> deadline = std::nullopt;
-  /// When a running round ends for the nodes that stand by and make a larger round possible.
+  /// The time at which a running round ends, because nodes that stand by make a larger round
+  /// possible.
   std::optional<time_point> scale_up_at = std::nullopt;
   /// The nodes of the round; their ranks are valid once it is complete.
   std::map<node_id, int> participants = {};

@@ -22,9 +22,9 @@ namespace elastic::detail {
 /// The rendezvous named "static": the user decides which nodes take part, and gives each its rank
 /// (`--node-rank`). Node 0 serves one store at the endpoint, for agents and workers alike.
 ///
-/// No node joins, leaves or is missed, and each node restarts on its own: the membership never
-/// changes. At the end, node 0 serves until the others know that all have reached the exit barrier,
-/// for at most 1 s.
+/// The membership never changes: no node joins or leaves, a lost node goes unnoticed, and each node
+/// restarts on its own. At the end, node 0 serves until the others know that all have reached the
+/// exit barrier, for at most 1 s.
 /// Settings: `timeout`, see `static_patience`.
 ///
 /// Thread-safety: one strand at a time.
@@ -44,8 +44,9 @@ class static_rendezvous final : public fixed_membership {
 
  private:
   static constexpr std::uint16_t default_port = 29500;
-  // How long node 0 keeps serving the store after all nodes have reached the exit barrier: nodes of
-  // torchrun do not report that they have passed it.
+  // The longest time for which node 0 serves the store after all nodes have reached the exit
+  // barrier. It is limited because nodes of torchrun do not report that they have passed the
+  // barrier.
   static constexpr std::chrono::seconds exit_timeout{1};
   ELASTIC_DECL task<void> connect();
 

@@ -39,7 +39,7 @@ inline task<void> report_exit(std::shared_ptr<store> agents, int other_nodes) {
     const std::string value;
     co_await agents->set(static_exit_last, value);
   } catch (const std::runtime_error&) {
-    // Node 0 did not wait that long, so nobody needs the report.
+    // Node 0 has stopped waiting, so the report is no longer needed.
     if (is_cancellation(std::current_exception())) throw;
   }
 }
@@ -98,7 +98,8 @@ ELASTIC_DECL task<void> static_rendezvous::exit_barrier() {
     co_await report_exit(std::move(agents), other_nodes);
     co_return;
   }
-  // The last node may pass while another one has arrived but not yet asked whether all have.
+  // The last node may pass the barrier while another one has arrived but has not yet asked whether
+  // all have.
   time_source& time = *parameters_.time;
   co_await with_deadline(time, time.now() + exit_timeout, wait_for_exits(std::move(agents)));
 }
@@ -109,7 +110,7 @@ ELASTIC_DECL task<void> static_rendezvous::shutdown() {
   if (ending) co_await ending->stop();
 }
 
-/// Where node 0 serves.
+/// The address at which node 0 serves.
 inline task<listen_point> point_of_server(std::string host) {
   const std::vector<asio::ip::address> addresses = co_await resolve_addresses(host);
   const bool has_loopback =

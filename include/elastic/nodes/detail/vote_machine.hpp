@@ -19,12 +19,12 @@
 
 namespace elastic::detail {
 
-/// A candidate's role in the vote. Before it runs for votes, it asks whether it would get them.
+/// A candidate's role in the vote. Before it runs in an election, it asks whether it would win.
 enum class vote_role { follows, asks, runs, leads };
 
 /// One candidate's part in electing the job's leader and in storing what the leader writes. It has
-/// no sockets and no clocks: messages of others, the start and end of connections, and the time go
-/// in; messages to send come out. docs/design/leaders.md has the rules.
+/// no sockets and no clocks. Its inputs are messages of others, the start and end of connections,
+/// and the time; its outputs are messages to send. docs/design/leaders.md has the rules.
 ///
 /// Each candidate connects to every other one. It asks and writes over its own connections, and
 /// answers over those of the others.
@@ -47,7 +47,7 @@ class vote_machine {
     std::uint64_t seed = 0;
   };
 
-  /// @param wall  milliseconds since 1970: terms begin there, so that none is used twice
+  /// @param wall  milliseconds since 1970: terms begin with this number, so that none is used twice
   ELASTIC_DECL vote_machine(options chosen, time_point now, std::int64_t wall);
 
   // ---- events ---------------------------------------------------------------------------------
@@ -58,8 +58,8 @@ class vote_machine {
 
   /// Another candidate's connection to this one begins, or ends.
   /// @param incarnation         the number of its agent, which serves at the candidate's address
-  /// @param is_in_place  if the agent is another one than before, it is on the same host, so that
-  ///                     it has the port of the former one, which is gone
+  /// @param is_in_place  if this agent has replaced another one, it runs on the same host and has
+  ///                     the port of that one, which must be gone
   ELASTIC_DECL void entered(int peer, std::uint64_t incarnation, time_point now,
                             bool is_in_place = true);
   ELASTIC_DECL void left(int peer, time_point now);
@@ -77,11 +77,11 @@ class vote_machine {
   /// The time is now `now`.
   ELASTIC_DECL void advance(time_point now);
 
-  /// The leader has a new value to store. Its term and sequence do not count, and a value that is
-  /// already known is not written again. Result: whether it is written.
+  /// Stores a new value of the leader, whose term and sequence are ignored. A value that is already
+  /// known is not written again. Result: whether it is written.
   ELASTIC_DECL bool propose(const round_register& content, time_point now);
 
-  /// Stops taking part: its agent leaves, after its workers.
+  /// Stops taking part. The agent leaves, and its workers have ended.
   ELASTIC_DECL void retire(bool is_done, time_point now);
 
   // ---- results --------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class vote_machine {
     candidate_answer answer;
   };
 
-  /// What happened, for the log.
+  /// An event for the log.
   struct note {
     std::string text;
     bool is_warning = false;
@@ -123,10 +123,10 @@ class vote_machine {
   /// value. A leader's first value omits the own node of the leader that made the round.
   const round_register& value() const { return value_; }
 
-  /// No round may begin before: one that this leader does not know may run until then.
+  /// The earliest time for a round. Until then, a round that this leader does not know may run.
   time_point uncertain_until() const { return uncertain_until_; }
 
-  /// How long this leader may act if it hears nothing more.
+  /// The time until which this leader may act if it receives nothing more.
   ELASTIC_DECL time_point lease_end() const;
 
   bool is_blank() const { return is_blank_; }
@@ -134,7 +134,8 @@ class vote_machine {
   /// Whether this candidate and those to which it is connected are a majority.
   bool reaches_majority() const { return spare_candidates() >= 0; }
 
-  /// How many of those may be lost before the majority is lost; below 0: there is no majority.
+  /// The number of these candidates that may be lost without losing the majority; below 0: there is
+  /// no majority.
   int spare_candidates() const { return count_reached() + 1 - majority(); }
 
   /// Whether the leader has said that all nodes know that the job is over.
@@ -146,12 +147,12 @@ class vote_machine {
     int to;
     std::uint64_t incarnation;
     std::int64_t term;
-    /// When it was last renewed. If this candidate is bound to itself and no longer leads: when it
-    /// ends.
+    /// The time of the last renewal. If this candidate is bound to itself and no longer leads: the
+    /// end of the promise.
     time_point since;
     /// The stamp of the leader's last write; empty: it has not written yet.
     std::optional<std::int64_t> stamp = std::nullopt;
-    /// When another agent was seen at the leader's place.
+    /// The time at which another agent was seen at the leader's place.
     std::optional<time_point> gone_at = std::nullopt;
   };
 
@@ -166,12 +167,12 @@ class vote_machine {
     std::optional<candidate_messages::grant> answer;
     // While leading.
     time_point heard = time_point::min();
-    /// The voter left in order at this time, or later.
+    /// A lower bound of the time at which the voter left in order.
     std::optional<time_point> retired_at;
     std::int64_t kept = 0;
   };
 
-  // Built in place: g++ 12 takes a variant that is moved for an uninitialised one.
+  // Built in place: g++ 12 warns that a moved variant may be uninitialised.
   template <class Request>
   void question_to(int peer, Request&& request) {
     question& next = questions_.emplace_back();
@@ -197,7 +198,7 @@ class vote_machine {
   std::uint64_t incarnation_of(int peer) const {
     return others_[static_cast<std::size_t>(peer)].incarnation;
   }
-  /// When the promise becomes void.
+  /// The time at which the promise becomes void.
   ELASTIC_DECL time_point freed_at() const;
   ELASTIC_DECL void look_at_promise(time_point now);
   ELASTIC_DECL bool may_promise_blank(time_point now) const;
@@ -223,7 +224,7 @@ class vote_machine {
   ELASTIC_DECL void look_at_lease(time_point now);
   ELASTIC_DECL void look_at_doubt(time_point now);
   ELASTIC_DECL void log_doubt();
-  // Until when no agent at the voter's place votes for another candidate.
+  // The time until which no agent at the voter's place votes for another candidate.
   ELASTIC_DECL time_point support_end(const other& voter) const;
   ELASTIC_DECL void step_down(std::string why, time_point now);
   ELASTIC_DECL void say_to_asked(const candidate_messages::resign& request);

@@ -13,7 +13,7 @@
 
 namespace elastic::detail {
 
-/// How long an election waits for answers, and the pauses between two elections.
+/// The time for which an election waits for answers, and the pauses between two elections.
 inline constexpr std::chrono::milliseconds election_patience{500};
 inline constexpr std::chrono::milliseconds shortest_election_pause{20};
 inline constexpr std::chrono::milliseconds longest_election_pause{1000};
@@ -90,7 +90,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::vot
 ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::write& request,
                                          time_point now) {
   look_at_lease(now);
-  // Its leader counts this voter from the moment when it left.
+  // The leader counts the voter's silence from the moment at which it left.
   if (is_retired_) return step(now);
   candidate_messages::ack answer;
   answer.term = request.term;
@@ -141,7 +141,8 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::gra
     entry.answer = answer;
     has_any_restarted_ = has_any_restarted_ || answer.has_restarted;
   }
-  // Terms exceed all that anybody knows. A candidate that runs or leads keeps its own.
+  // A new term must exceed all terms that any candidate knows. A candidate that runs or leads keeps
+  // its own.
   if (role_ == vote_role::follows || role_ == vote_role::asks) {
     term_ = std::max(term_, answer.own_term);
   }
@@ -267,12 +268,12 @@ ELASTIC_DECL time_point vote_machine::freed_at() const {
   const time_point silent = promise_->since + silence();
   if (!chosen_.fast_takeover) return silent;
   if (promise_->gone_at) return std::min(silent, *promise_->gone_at + grace());
-  // The connections that end belong to another agent.
+  // In that case, the connections that ended belong to another agent.
   if (!is_bound_to(promise_->to)) return silent;
   if (!leader.lost_at || !leader.left_at) return silent;
   const time_point last = std::max(*leader.lost_at, *leader.left_at);
-  // If only one of both connections ends, the network failed, not the leader. But the kernel may
-  // take long to end the connections of a leader with many nodes.
+  // If only one of the two connections ends, the network failed, not the leader. The ends may be
+  // far apart, though: the kernel may take long to end the connections of a leader with many nodes.
   if (last - std::min(*leader.lost_at, *leader.left_at) > grace()) return silent;
   return std::min(silent, last + grace());
 }
@@ -344,7 +345,8 @@ ELASTIC_DECL void vote_machine::count_tries(time_point now) {
   }
   const bool is_late = now >= answered_by_;
   if (is_blank_ && blank == chosen_.candidates) {
-    // All candidates are there, so the first one is: if two ran at once, neither might lead.
+    // All candidates are present, so the first one can run alone: if two ran at once, neither might
+    // win.
     return chosen_.self == 0 ? run(true, now) : lose("the first candidate begins", now);
   }
   // Waits for the remaining answers: if all others are blank, too, the first candidate begins at
@@ -411,8 +413,9 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   value_.is_uncertain = !is_known || value_.is_uncertain;
   uncertain_until_ = value_.is_uncertain ? now + silence() : now;
   if (value_.is_uncertain) log_doubt();
-  // The leader that made the round had given up, and its own workers were gone, before this one was
-  // elected. This leader's own node also lives by that leader's lease until it is in a new round.
+  // The leader that made the round had given up before this one was elected, and the workers of its
+  // own node were gone. Until it is in a new round, this leader's own node, too, is bound by that
+  // leader's lease.
   std::erase(value_.members, value_.leader_node);
   value_.leader_node = 0;
   value_.term = term_;
@@ -459,7 +462,7 @@ ELASTIC_DECL time_point vote_machine::lease_end() const {
 }
 
 ELASTIC_DECL time_point vote_machine::support_end(const other& voter) const {
-  // Messages of another agent in its place came later.
+  // If `heard` is later, the messages come from another agent in the voter's place.
   const bool has_retired = voter.retired_at && *voter.retired_at >= voter.heard;
   if (!has_retired && voter.heard == time_point::min()) return time_point::min();
   const time_point silent = (has_retired ? *voter.retired_at : voter.heard) + patience();
@@ -492,7 +495,7 @@ ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
   role_ = vote_role::follows;
   has_begun_ = false;
   is_resignation_due_ = true;
-  // The workers of its own node must end first.
+  // Before this candidate votes for another one, the workers of its own node must end.
   promise_ = promise{chosen_.self, incarnation_of(chosen_.self), term_, now + grace() / 2};
 }
 
