@@ -56,16 +56,16 @@ class ELASTIC_EXPORT agent_part {
     bool has_succeeded = false;
     /// When it last sent a message over the control channel; the clock's epoch: never.
     time_point heard_at{};
-    /// How many bytes of output the agent has copied, and its files have.
+    /// The number of bytes of its output: those that the agent has copied, and those in its files.
     std::uint64_t written = 0;
     /// The file in which it reports a failure; empty: there is none.
     std::string error_file = {};
   };
 
-  /// What an agent provides to its parts. Every member is set.
+  /// The services that an agent provides to its parts. Every member is set.
   struct context {
     asio::any_io_executor strand;
-    /// The executor of the run's caller, for what needs no strand.
+    /// The executor of the run's caller, for work that needs no strand.
     asio::any_io_executor executor;
     /// Starts workers without the parts.
     std::shared_ptr<process_launcher> launcher;
@@ -73,15 +73,15 @@ class ELASTIC_EXPORT agent_part {
     logger log;
     /// The number of this node's workers.
     int local_world_size = 1;
-    /// The workers form a world. False: they are replicas, of which each restarts alone.
+    /// The workers form a world. False: they are replicas, each of which restarts alone.
     bool has_world = true;
     /// A failure replaces the worker that failed, and the others continue
     /// (`worker_spec::on_failure`).
     bool replaces_workers = false;
     /// The job may run with fewer nodes than can take part (`local_agent::options::job_may_grow`).
     bool job_may_grow = false;
-    /// The processes of the first attempt, without what only its round decides, such as ranks. Must
-    /// not be called before the part is created. After the run: none.
+    /// The processes of the first attempt, without the values that only its round decides, such as
+    /// ranks. Must not be called before the part is created. After the run: none.
     std::function<std::vector<process_spec>()> first_workers;
     /// The workers of this node that were started in the attempt. After the run: none.
     std::function<std::vector<attempt_worker>()> workers;
@@ -98,8 +98,8 @@ class ELASTIC_EXPORT agent_part {
     /// Sends a signal to a worker of the job if it runs on this node, as `local_agent::signal_rank`
     /// and `replica_set::signal_replica` do. Callable on any strand, at any time.
     std::function<void(int rank, int number, std::string reason)> signal;
-    /// To be called when a process of the part has ended and was not ended by the part. If the
-    /// kernel killed it for lack of memory, that says nothing about the workers.
+    /// Call it when a process of the part has ended and the part did not end it. If the kernel
+    /// killed it for lack of memory, that is not counted as a sign that workers ran out of memory.
     std::function<void(const exit_status&)> process_ended;
   };
 
@@ -161,8 +161,8 @@ class ELASTIC_EXPORT agent_part {
   /// Awaited while no worker runs: when this node waits for others, or for a restart.
   ELASTIC_DECL virtual task<void> prepare_attempt();
 
-  /// Awaited when the ranks of a round are known and no worker of it runs, for what the nodes of
-  /// the round have to tell each other. If the round ends meanwhile, it is cancelled.
+  /// Awaited when the ranks of a round are known and no worker of it runs, so that the nodes of the
+  /// round can exchange data. If the round ends meanwhile, it is cancelled.
   /// @param ranks  those of this node's workers
   ELASTIC_DECL virtual task<void> agree(rendezvous_round round, assigned_ranks ranks);
 
@@ -173,14 +173,14 @@ class ELASTIC_EXPORT agent_part {
   /// others are started. The default calls `begin_attempt`.
   ELASTIC_DECL virtual void begin_replacement(const rendezvous_round& round);
 
-  /// Changes the variables that a worker gets, before those of `worker_spec::env` and those that
-  /// the agent sets are added. Called when it is started, when it is told of another epoch, and
-  /// for processes that are only expected: before the first `agree`.
+  /// Changes the variables of a worker, before those of `worker_spec::env` and those that the agent
+  /// sets are added. Called when the worker is started, when it enters another epoch, and for
+  /// processes that are only expected: before the first `agree`.
   ELASTIC_DECL virtual void change_environment(const worker_identity& worker,
                                                environment_map& variables);
 
-  /// The descriptor that a worker gets (`process_spec::passed_fd`), which must stay open until
-  /// `beside_workers` is called; -1, the default: none. The first part that has one decides.
+  /// The descriptor that is passed to a worker (`process_spec::passed_fd`). It must stay open until
+  /// `beside_workers` is called. -1, the default: none. The first part that has one decides.
   ELASTIC_DECL virtual int passed_descriptor(int local_rank);
 
   /// Called when all workers of the attempt have been started.
@@ -199,18 +199,20 @@ class ELASTIC_EXPORT agent_part {
   /// Called when a worker of this node has ended.
   virtual void ended(const attempt_worker&) {}
 
-  /// Called when a worker of this node has written to stderr that something failed: the begin of a
-  /// traceback of Python, or that PyTorch cannot connect. Only for a stream that the agent copies.
+  /// Called when a worker of this node has reported a failure on stderr: the beginning of a Python
+  /// traceback, or PyTorch's message that it cannot connect. Only for a stream that the agent
+  /// copies.
   virtual void failing(int /*local_rank*/) {}
 
   /// Called before a hung worker is killed.
   virtual void hung(const hung_worker&) {}
 
-  /// Called when a worker of this node has reported that its script can be run in advance up to a
-  /// point.
+  /// Called when a worker of this node has reported that its script can be run in advance up to
+  /// `survive.prepare()`.
   ELASTIC_DECL virtual void prepared();
 
-  /// Awaited while workers that form a world run, concurrently with that of the other parts.
+  /// Awaited while workers that form a world run, concurrently with the same function of the other
+  /// parts.
   /// @param may_restart  whether another attempt can follow
   ELASTIC_DECL virtual task<void> beside_workers(bool may_restart);
 
@@ -219,7 +221,7 @@ class ELASTIC_EXPORT agent_part {
   ELASTIC_DECL virtual task<std::optional<job_command::outcome>> carry_out(job_command command);
 
   /// Awaited while the workers of this node have succeeded and those of other nodes have not,
-  /// concurrently with that of the other parts. It is cancelled when the wait ends.
+  /// concurrently with the same function of the other parts. It is cancelled when the wait ends.
   ELASTIC_DECL virtual task<void> beside_exit_barrier();
 
   // ---- when an attempt ends ---------------------------------------------------------------------
@@ -237,8 +239,8 @@ class ELASTIC_EXPORT agent_part {
   /// Called when the workers are about to be stopped for a restart.
   ELASTIC_DECL virtual void end_attempt();
 
-  /// Awaited when the workers have ended and none follows, however the run ended, before the node
-  /// leaves the rendezvous. When it returns, no process of the part is left.
+  /// Awaited when the workers have ended and no others will start, however the run ended, before
+  /// the node leaves the rendezvous. When it returns, no process of the part is left.
   ELASTIC_DECL virtual task<void> end();
 
   /// Awaited last, however the run ended: the workers have ended, the node has left the rendezvous,

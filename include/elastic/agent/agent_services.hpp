@@ -57,7 +57,7 @@ struct agent_services {
     std::shared_ptr<guard_spawner> spawner = {};
   };
 
-  /// A guest of an agent.
+  /// A part of an agent: see agent_part.
   struct part {
     /// The unique name of the part in messages, such as "diagnosis".
     std::string name;
@@ -89,7 +89,7 @@ struct agent_services {
   /// Where the agent shows the output that it copies. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
-  /// The guests of the agent, in the order in which it calls them: see `add_part`. An agent takes
+  /// The parts of the agent, in the order in which it calls them: see `add_part`. An agent takes
   /// the list when it is constructed; later changes have no effect on it. Default: none.
   std::vector<part> parts = {};
   /// Default: silent.

@@ -39,22 +39,22 @@ struct arrivals {
   std::vector<worker_arrival> own = {};
   /// Whether all workers of this node still run.
   bool do_all_run = true;
-  /// How many ranks of the job have connected; empty: this node does not serve the store.
+  /// The number of the job's ranks that have connected; empty: this node does not serve the store.
   std::optional<std::int64_t> come = {};
   std::int64_t world = 1;
   /// "10.0.0.7:29500".
   std::string store = {};
-  /// What a worker of this node seeks that has not come.
+  /// The stores that a missing worker of this node tries to reach.
   sought_stores sought = {};
 };
 
-/// The workers of a job of which nothing is known yet but that they run.
+/// A function that returns the workers of a job, about which only one fact is known: that they run.
 using arrival_source = std::function<arrivals()>;
 
-/// Logs once which workers have not come.
+/// Logs once which workers have not reached the store.
 ///
-/// @param port  of the store
-/// Result: what it has logged; empty: all have come, or nothing is known.
+/// @param port  the port of the store
+/// Result: the logged sentence; empty: all have reached it, or nothing is known.
 /// Cancellation: all types.
 ELASTIC_DECL task<std::string> report_arrivals(std::shared_ptr<time_source> time, logger log,
                                                arrival_source source, std::uint16_t port);

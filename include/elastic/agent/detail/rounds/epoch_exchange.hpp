@@ -12,7 +12,7 @@
 
 namespace elastic::detail {
 
-/// A node's place in an epoch, and how the epoch begins for all nodes.
+/// The agreement about an epoch: a node's ranks in it, and how it begins for all nodes.
 struct epoch_agreement {
   assigned_ranks ranks;
   int place = 0;

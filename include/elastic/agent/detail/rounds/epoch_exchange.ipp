@@ -22,7 +22,7 @@
 
 namespace elastic::detail {
 
-/// The answer to each node; its group rank follows.
+/// The prefix of the keys of the answers; the group rank of the node follows.
 inline constexpr const char* epoch_key = "elastic/epoch/";
 
 inline std::string short_reason(const std::string& reason) {
@@ -129,7 +129,8 @@ inline task<void> answer_all(std::shared_ptr<store> agents, int group_world_size
   const std::vector<std::string> texts = co_await agents->multi_get(std::move(keys));
   const std::vector<epoch_agreement> agreements = agree_for_all(texts, may_move);
   std::vector<std::pair<std::string, std::string>> answers;
-  // A node that has read its ranks reads the rest next, so the rest must be written first.
+  // A node that has read its ranks reads these answers next, so they must be written before the
+  // ranks.
   for (std::size_t node = 0; node < agreements.size(); ++node) {
     answers.emplace_back(epoch_key + std::to_string(node), epoch_agreement_text(agreements[node]));
   }

@@ -23,9 +23,9 @@
 
 namespace elastic::detail {
 
-/// The epochs of a node's workers: from their start or their entry into another world until the
-/// world changes. Workers that can outlive an epoch keep their processes; what nodes need to know
-/// for that, and what it saved, is kept here.
+/// The record of the epochs of a node's workers. An epoch lasts from their start, or their entry
+/// into another world, until the world changes. Workers that can outlive an epoch keep their
+/// processes. The record has the facts that nodes need for that, and measures what it saved.
 ///
 /// Thread-safety: the agent's strand.
 class epoch_record {
@@ -34,7 +34,8 @@ class epoch_record {
   ELASTIC_DECL epoch_record(const worker_spec& spec, worker_group& group, agent_journal& journal,
                             agent_telemetry& telemetry, time_source& time, const logger& log);
 
-  /// What this node tells the others about the last epoch; empty if workers never outlive one.
+  /// This node's report to the others about the last epoch; empty if workers never outlive an
+  /// epoch.
   ELASTIC_DECL std::optional<node_epoch> last();
 
   /// How this node enters an epoch.
@@ -45,11 +46,11 @@ class epoch_record {
     bool replaces = false;
   };
 
-  /// Takes what the nodes have agreed on, and gives the round this node's place in it.
+  /// Takes over the agreement of the nodes, and sets this node's group rank in the round.
   /// Errors: `errc::invalid_argument`: workers cannot outlive an epoch in this job.
   ELASTIC_DECL entry take(const epoch_agreement& agreement, rendezvous_round& round);
 
-  /// Notes why the workers of this node cannot stay.
+  /// Notes the reason why the workers of this node cannot stay.
   void set_obstacle(std::string why) { last_.obstacle = std::move(why); }
 
   /// Notes when this node first learned that the epoch is over.
@@ -57,8 +58,9 @@ class epoch_record {
   void set_change(rendezvous_change change) { change_ = std::move(change); }
 
   /// Notes that the workers of the next epoch run.
-  /// @param starting  when the first of them was started
-  /// Result: when this node learned that the last epoch was over; `starting` for the first epoch
+  /// @param starting  the time at which the first of them was started
+  /// Result: the time at which this node learned that the last epoch was over; `starting` for the
+  /// first epoch
   ELASTIC_DECL time_point begin(time_point starting);
 
   /// Completes `start` with the workers of this node that are new while others stayed, and reports
@@ -69,7 +71,7 @@ class epoch_record {
 
   /// A worker of this node has reported a step.
   ELASTIC_DECL void record_step(std::int64_t step);
-  /// When the furthest step of this epoch was reported; empty: none was.
+  /// The time at which the furthest step of this epoch was reported; empty: none was.
   std::optional<time_point> stepped() const { return stepped_; }
 
   const run_result::rank_replacements& replacements() const { return replacements_; }
@@ -82,12 +84,12 @@ class epoch_record {
   time_source& time_;
   const logger& log_;
   node_epoch last_;
-  /// When this node learned that the last epoch had ended (empty during an epoch), and what ended
-  /// it.
+  /// The time at which this node learned that the last epoch had ended (empty during an epoch), and
+  /// the change that ended it.
   std::optional<time_point> ended_;
   std::optional<rendezvous_change> change_;
-  /// The furthest step that any worker of this node has reported, and since when the workers have
-  /// been on their way back to it; empty: they have regained it.
+  /// The furthest step that any worker of this node has reported, and the time since when the
+  /// workers have been behind it; empty: they have reached it again.
   std::optional<std::int64_t> furthest_;
   std::optional<time_point> behind_since_;
   /// The furthest step of this epoch, and when it was reported.

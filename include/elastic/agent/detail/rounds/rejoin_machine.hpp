@@ -13,7 +13,7 @@
 
 namespace elastic::detail {
 
-/// What the agent knows about one of its workers when an epoch ends.
+/// The facts that the agent knows about one of its workers when an epoch ends.
 struct survivor_facts {
   int rank = 0;
   bool runs = false;
@@ -39,13 +39,15 @@ struct epoch_end {
   bool is_pause = false;
 };
 
-/// How many times the time-out a worker has that has not asked whether its epoch has ended. It may
-/// be at work of its own, such as an evaluation or a checkpoint, or wait for data.
+/// The number of time-outs that a worker has to leave its epoch if it has not asked whether the
+/// epoch has ended. It may be busy with its own work, such as an evaluation or a checkpoint, or
+/// wait for data.
 inline constexpr int rejoin_patience = 6;
 
-/// Until when a worker may take to leave an epoch.
-/// @param asked_at  when it was known to be in an operation with others, or to have left it by an
-///                  error: it then asks whether the epoch has ended; none: it may be at any work
+/// The time by which a worker must leave an epoch.
+/// @param asked_at  the time at which it asked whether the epoch has ended: it was then in an
+///                  operation with other workers, or had left one with an error; none: it may be
+///                  doing anything
 ELASTIC_DECL time_point rejoin_deadline(time_point epoch_end, std::optional<time_point> asked_at,
                                         duration timeout);
 
@@ -65,7 +67,7 @@ struct rejoin_step {
 /// Whether a worker can keep its process. Only workers that cannot are restarted.
 ELASTIC_DECL bool can_stay(const survivor_facts& worker);
 
-/// Why the workers of this node cannot stay, whatever they answer; empty if they can.
+/// The reason why the workers of this node cannot stay, whatever they answer; empty if they can.
 ELASTIC_DECL std::string obstacle_to(const epoch_end& end);
 
 /// Decides what this node does when an epoch ends. Pure.
@@ -80,7 +82,7 @@ enum class ask_answer { wait, change, no_change };
 ELASTIC_DECL ask_answer decide_ask(bool round_ends, std::optional<int> has_finished,
                                    bool is_overdue);
 
-/// What a node announces about itself in a new round.
+/// A node's announcement about itself in a new round.
 struct node_epoch {
   /// It can keep workers. Nodes of torchrun and nodes with another `on_failure` do not set this.
   bool replaces = false;
@@ -90,20 +92,20 @@ struct node_epoch {
   int place = -1;
   /// How many of its workers wait for the next epoch.
   int survivors = 0;
-  /// Why all workers of the job must restart; empty: this node knows no reason. It counts only if
-  /// no node took part in a later epoch.
+  /// The reason why all workers of the job must restart; empty: this node knows none. It counts
+  /// only if no node took part in a later epoch.
   std::string obstacle;
 
   friend bool operator==(const node_epoch&, const node_epoch&) = default;
 };
 
-/// How the nodes of a round begin an epoch.
+/// The plan by which the nodes of a round begin an epoch.
 struct epoch_plan {
   /// Every node can keep workers.
   bool is_possible = false;
   /// Waiting workers take part with their present processes.
   bool keeps_survivors = false;
-  /// Why they do not; empty if no worker waits.
+  /// The reason why they do not; empty if no worker waits.
   std::string reason;
   /// The group rank of each node.
   std::vector<int> places;

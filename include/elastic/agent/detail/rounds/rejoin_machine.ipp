@@ -45,7 +45,8 @@ ELASTIC_DECL rejoin_step decide_rejoin(const epoch_end& end) {
                           worker.has_channel ? "did not leave its epoch in time"
                                              : "has lost its control channel")};
     }
-    // Waits, since a worker's connection often closes before the agent sees that the worker ended.
+    // A worker without a channel is no reason to restart yet: its connection often closes before
+    // the agent sees that it ended.
     if (step.what == action::wait) continue;
     step = {action::wait, fmt::format("rank {} leaves", worker.rank)};
   }
@@ -70,7 +71,7 @@ ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes) 
   const auto count = static_cast<int>(nodes.size());
   std::vector<std::size_t> order(nodes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // If two nodes claim the same rank, the one with the newer epoch gets it.
+  // If two nodes claim the same rank, the one with the newer epoch keeps it.
   sort_stably(order, [&](std::size_t left, std::size_t right) {
     const node_epoch& one = nodes[left];
     const node_epoch& other = nodes[right];

@@ -34,7 +34,7 @@ inline std::string failure_clause(const worker_group::worker& failed) {
 
 /// The log line of an agent that replaces ranks.
 /// @param failed    the workers of this node that failed by themselves; may be empty
-/// @param change    why the round ended, as a clause
+/// @param change  the reason why the round ended, as a clause
 /// @param decision  the clause of the restart decision: "restart 1 of 3"
 inline std::string replacement_line(const std::vector<const worker_group::worker*>& failed,
                                     const std::string& change, const std::string& decision) {

@@ -23,29 +23,29 @@ namespace elastic::detail {
 /// Errors: `errc::rendezvous_state`; the message names the backend and the problem.
 ELASTIC_DECL void check_round(const rendezvous_round& round, const std::string& backend);
 
-/// What the agents of a round agree on over its store.
+/// The agreement that the agents of a round reach over its store.
 struct round_agreement {
   assigned_ranks ranks;
   rendezvous_round::master_endpoint master;
   /// Set for nodes that keep workers; it has the same ranks.
   std::optional<epoch_agreement> epoch;
-  /// Where the workers of each node are, as reported by the node; empty: not asked for.
+  /// The addresses of each node's workers, as the node reported them; empty: not requested.
   std::vector<std::string> places;
 };
 
-/// Returns what this node tells workers of other roles about its own, once it knows their ranks.
-/// Empty: nothing. May be called again in the same round.
+/// A function that returns this node's report about its workers to workers of other roles, once
+/// their ranks are known. Empty: there is none. May be called again in the same round.
 using place_source = std::function<std::string(const round_agreement&)>;
 
-/// Tells the other agents of a round about this node's workers; learns the workers' ranks and the
-/// address of their master.
+/// Exchanges data about workers with the other agents of a round. Learns the ranks of this node's
+/// workers and the address of their master.
 ///
 /// It tries twice, since a connection left from the last round may have broken unnoticed. If the
-/// store is gone with its node, the round will end soon, and that is the error that matters. So the
-/// store's own error is thrown only after `limits::rendezvous_reconnect_timeout`.
+/// store is gone with its node, the round will end soon, and that end matters more than the store's
+/// error. So the store's error is thrown only after `limits::rendezvous_reconnect_timeout`.
 ///
 /// @param mine    this node's workers
-/// @param self    what this node knows about the last epoch; empty: it does not replace ranks
+/// @param self  this node's facts about the last epoch; empty: it does not replace ranks
 /// @param places  set if the job has other roles; must be set on all of its nodes or on none
 /// Errors: `errc::rendezvous_timeout` if a node has not answered within the round's
 /// `exchange_timeout`; those of `exchange_ranks`. Cancellation: all types; values that were written

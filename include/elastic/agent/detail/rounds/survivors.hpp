@@ -26,8 +26,8 @@ namespace elastic::detail {
 struct survivors_options {
   /// False: no worker outlives its epoch, and `survivors` does nothing.
   bool is_on = false;
-  /// How long a worker may take to leave its epoch (see `rejoin_deadline`), and the agent to answer
-  /// a worker's question.
+  /// The time that a worker may take to leave its epoch (see `rejoin_deadline`), and that the agent
+  /// may take to answer a worker's question.
   duration timeout{};
   std::shared_ptr<time_source> time;
   logger log;
@@ -57,8 +57,8 @@ class survivors {
 
   // ---- state ------------------------------------------------------------------------------------
 
-  /// Why all workers of the job must restart if one fails now; empty: as far as this node knows,
-  /// the others can stay.
+  /// The reason why all workers of the job must restart if one fails now; empty: as far as this
+  /// node knows, the others can stay.
   ELASTIC_DECL std::string obstacle() const;
 
   /// Whether a worker waits for the next epoch.
@@ -73,8 +73,8 @@ class survivors {
 
   // ---- messages ---------------------------------------------------------------------------------
 
-  /// During the epoch: answers workers that ask whether it has ended, as late as the time-out
-  /// allows.
+  /// Answers workers that ask during the epoch whether it has ended. It answers as late as the
+  /// time-out allows, since a change may still arrive.
   ///
   /// Cancellation: all types; nothing else ends it.
   ELASTIC_DECL task<void> answer() &;
@@ -83,7 +83,7 @@ class survivors {
   /// @param most  the time after which the agent kills the workers that are still inside; they are
   ///              told of it
   ///
-  /// Result: why all workers must restart; empty: those that are ready can stay.
+  /// Result: the reason why all workers must restart; empty: those that are ready can stay.
   /// Cancellation: all types; some may have left.
   ELASTIC_DECL task<std::string> leave(bool is_pause, duration most) &;
 
@@ -98,9 +98,10 @@ class survivors {
     /// An error has taken it out of the epoch before it was told of the end: it waits for the
     /// answer to its question, and does nothing else.
     bool is_out = false;
-    /// Since when it waits for the epoch to end: it has asked, or has left by itself.
+    /// The time since when it waits for the epoch to end: it has asked, or has left by itself.
     std::optional<time_point> waits_since;
-    /// Since when it has no other work in the epoch: it has asked whether the epoch has ended.
+    /// The time since when it has no other work in the epoch: it has asked whether the epoch has
+    /// ended.
     std::optional<time_point> asked_at;
   };
 
@@ -114,9 +115,9 @@ class survivors {
   void take(place&, const Message&) {}
   ELASTIC_DECL void send(std::size_t slot, const control_messages::agent_message& message);
   ELASTIC_DECL time_point deadline_of(const place& entry, time_point began) const;
-  // @param fence  when the workers that are still inside are killed
+  // @param fence  the time at which the workers that are still inside are killed
   ELASTIC_DECL void announce_change(time_point began, time_point fence);
-  // Result: when to check again.
+  // Result: the time of the next check.
   ELASTIC_DECL time_point answer_due(time_point now);
 
   worker_channels& channels_;

@@ -37,7 +37,7 @@ class agent_journal {
   agent_journal(const agent_journal&) = delete;
   agent_journal& operator=(const agent_journal&) = delete;
 
-  /// The name of this node, for people.
+  /// The name of this node for messages.
   std::string node() const { return journal_.node().empty() ? host_name() : journal_.node(); }
 
   // ---- context of later events ------------------------------------------------------------------
@@ -55,7 +55,7 @@ class agent_journal {
   ELASTIC_DECL void record_start(std::string run_id, std::string backend);
   ELASTIC_DECL void record_end(worker_state state, std::string reason, time_point began);
   ELASTIC_DECL void record_stop_request(std::string reason, int signal);
-  /// Records that workers have not come to `init_process_group`.
+  /// Records that workers have not reached `init_process_group`.
   ELASTIC_DECL void record_missing(std::string sentence);
   ELASTIC_DECL void record_fault(const worker_group::worker& victim, int signal,
                                  std::string reason);
@@ -68,18 +68,19 @@ class agent_journal {
   ELASTIC_DECL void record_workers(const rendezvous_round& round, const assigned_ranks& ranks,
                                    const std::optional<run_result::worker_starts>& starts,
                                    time_point began);
-  /// @param stepped  when the workers last reported another step in this epoch; empty: never
+  /// @param stepped  the time at which the workers last reported a new step in this epoch; empty:
+  ///                 never
   ELASTIC_DECL void record_round_end(const rendezvous_change& change, int failures,
                                      std::optional<time_point> stepped);
 
   /// Records that workers of the last round continue in this one.
-  /// @param change  what ended the last round
+  /// @param change  the change that ended the last round
   /// @param start   how many workers of this node stayed, and which ranks were replaced
-  /// @param ended   when this node learned of the end
+  /// @param ended  the time at which this node learned of the end
   ELASTIC_DECL void record_replacement(const rendezvous_change& change,
                                        const agent_part::started_workers& start, time_point ended);
-  /// Records that the workers have reported their first step of an epoch, which an earlier worker
-  /// of this node had reported before.
+  /// Records that the workers have reported the first step of an epoch, and that an earlier worker
+  /// of this node had already reported that step.
   ELASTIC_DECL void record_rollback(std::int64_t step);
   /// Records that the workers have reached the furthest step of any earlier worker of this node.
   ELASTIC_DECL void record_step(std::int64_t step, time_point since);
@@ -89,15 +90,16 @@ class agent_journal {
   /// @param replaces  the other workers keep their processes, as far as this node knows
   ELASTIC_DECL void record_decision(const restart_ledger::decision& decision, int failures,
                                     bool replaces);
-  /// Records what was left by the worker whose failure ended the attempt, if it ran on this node.
+  /// Records the error and output of the worker whose failure ended the attempt, if it ran on this
+  /// node.
   ELASTIC_DECL void record_cause();
 
   ELASTIC_DECL void record_checkpoint(const worker_channels::checkpoint_outcome& outcome,
                                       time_point began);
   ELASTIC_DECL void record_exit_barrier(std::string state, std::string reason, time_point began);
 
-  /// Awaits `stopping`, which stops the workers, and records how long it takes; nothing if no
-  /// worker runs. Errors and cancellation: those of `stopping`.
+  /// Awaits `stopping`, which stops the workers, and records its duration unless no worker runs.
+  /// Errors and cancellation: those of `stopping`.
   ELASTIC_DECL task<void> time_stop(stop_plan plan, task<void> stopping);
 
  private:

@@ -84,8 +84,8 @@ class agent_parts {
   std::vector<std::shared_ptr<agent_part>> parts_;
 };
 
-/// The members of a context that the caller of a run knows.
-/// @param inbox  of the agent or the replica_set
+/// A context with the members that the caller of a run knows.
+/// @param inbox  the inbox of the agent or the replica_set
 ELASTIC_DECL agent_part::context part_context(asio::any_io_executor strand,
                                               asio::any_io_executor executor,
                                               std::shared_ptr<request_inbox> inbox);

@@ -56,19 +56,19 @@ class agent_run final : public worker_run {
 
   ELASTIC_DECL task<void> live(std::optional<run_result>& result) override;
   ELASTIC_DECL void on_stop(const stop_request& request, bool kills) override;
-  // The services with the run's own part first: the journal has a step before what other parts
-  // record because of it.
+  // The services with the run's own part first, so that the journal has a step before the records
+  // that other parts make because of it.
   ELASTIC_DECL static agent_services with_own_part(agent_services services, agent_run& self);
 
   /// One attempt, from the round that it belongs to. Each round has a new one.
   struct attempt {
     rendezvous_round round;
-    /// Why the round must end; empty while it need not.
+    /// The change that ends the round; empty while it continues.
     std::optional<rendezvous_change> change;
     /// The other nodes were informed of how the workers ended, as far as they could be.
     bool is_reported = false;
     epoch_record::entry epoch = {};
-    /// What this node has told workers of other roles about its own; empty: nothing yet.
+    /// This node's report about its workers to workers of other roles; empty: none yet.
     std::string places = {};
   };
 
@@ -177,16 +177,16 @@ class agent_run final : public worker_run {
   /// Empty before the first round and after the last.
   std::optional<attempt> attempt_;
   epoch_record epochs_;
-  /// Workers were started that `kill_at_fence` does not know yet.
+  /// Set when workers were started that `kill_at_fence` does not know yet.
   event_flag started_;
   /// The workers that were started last were killed at the fence.
   event_flag fenced_;
   bool is_at_exit_barrier_ = false;
-  /// What the check of this node found wrong with it.
+  /// The problem that the check of this node found; empty: none.
   std::optional<std::string> failed_check_;
   /// The job has succeeded without this node.
   bool is_late_ = false;
-  /// Set if the job ended by itself, which ends it for the other nodes, too.
+  /// The end of the job, which applies to the other nodes, too; empty if this agent only leaves.
   std::optional<rendezvous_handler::job_end> job_end_;
   std::string end_reason_;
 };

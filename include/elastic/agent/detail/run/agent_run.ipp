@@ -147,15 +147,16 @@ ELASTIC_DECL void agent_run::save_by_command(const std::shared_ptr<pending_comma
   orders_.push_checkpoint(pending);
 }
 
-/// Stops the workers of the other nodes. They would fail once their peers here end, which would
-/// count as a failure of the job. They get time to save if the workers of this node do.
+/// Stops the workers of the other nodes. Otherwise they would fail once their peers here end, and
+/// that would count as a failure of the job. They have time to save if the workers of this node
+/// have.
 ELASTIC_DECL void agent_run::stop_others(const std::string& why, bool saves_first) {
   if (!attempt_ || attempt_->round.group_world_size < 2 || group_.running() == 0) return;
   try {
     const std::string reason = fmt::format("paused while {} leaves: {}", journal_.node(), why);
     rendezvous_->pause(reason, saves_first);
   } catch (const error& refusal) {
-    log_.debug("the other nodes are not told that this one leaves: {}", refusal.what());
+    log_.debug("the other nodes cannot be notified that this one leaves: {}", refusal.what());
   }
 }
 
@@ -264,7 +265,7 @@ ELASTIC_DECL agent_view agent_run::look() const {
   return view;
 }
 
-/// Why this node must leave the job; empty: it need not.
+/// The reason why this node must leave the job; empty: it need not.
 ELASTIC_DECL const std::optional<std::string>& agent_run::bad_node() const {
   return failed_check_ ? failed_check_ : group_.reports().bad_node;
 }
@@ -319,7 +320,8 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   std::optional<assigned_ranks> ranks;
   co_await race(meet(ranks), endless(parts_->prepare_attempt()));
   if (!ranks) co_return;
-  // Survivors may take as long to end as the others wait for this node.
+  // The fence also applies to survivors, which may take longer to end than the others wait for this
+  // node.
   fenced_.reset();
   started_.set();
   co_await end_survivors();
@@ -399,9 +401,9 @@ ELASTIC_DECL task<void> agent_run::mark_end(task<void> work, bool& has_ended) {
   has_ended = true;
 }
 
-/// Logs from time to time that this node waits for others, so that its silence is explained. What
-/// keeps it from meeting them may be found only after the first of these lines, as when a registry
-/// falls silent later. It does not wait for the next line then.
+/// Logs from time to time that this node waits for others, to explain its silence. The obstacle may
+/// be found only after the first of these lines, for example when a registry stops answering later.
+/// It is then logged without waiting for the next line.
 ELASTIC_DECL task<void> agent_run::report_wait() {
   constexpr std::chrono::seconds between_looks(5);
   constexpr std::chrono::seconds between_lines(30);
@@ -495,7 +497,7 @@ ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
   co_return agreement.ranks;
 }
 
-/// Where the workers of this node will be, for workers of other roles. Returns the same text when
+/// The addresses of this node's workers, for workers of other roles. Returns the same text when
 /// called again in the attempt.
 ELASTIC_DECL std::string agent_run::places_in(const round_agreement& agreed) {
   std::string& places = attempt_->places;
@@ -717,7 +719,7 @@ ELASTIC_DECL std::string agent_run::first_failure() const {
   return fmt::format("rank {} ended: {}", rank, first->end->status.text());
 }
 
-/// Notes what was left by the worker whose failure ended the attempt.
+/// Records the error and output of the worker whose failure ended the attempt.
 ELASTIC_DECL void agent_run::record_cause() {
   const rendezvous_change* const change = round_end();
   if (!change || !change->on_other_node) journal_.record_cause();
@@ -842,7 +844,7 @@ ELASTIC_DECL run_result agent_run::finish(worker_state state, std::string reason
   return complete(make_result(state, std::move(reason)));
 }
 
-/// Adds what only the workers of a world have.
+/// Completes a result with the data that only a world of workers has.
 ELASTIC_DECL run_result agent_run::complete(run_result result) {
   end_reason_ = result.reason;
   result.starts = starts_;

@@ -33,7 +33,7 @@ struct agent_step {
     watch,
     /// Wait at the exit barrier for the workers of the other nodes.
     wait_for_others,
-    /// Tell the other nodes that workers failed here, and learn the decision.
+    /// Report to the other nodes that workers failed here, and learn the decision.
     report_failure,
     /// Stop the workers and begin the next attempt.
     restart,

@@ -14,16 +14,17 @@ namespace elastic::detail {
 
 class request_inbox;
 
-/// The end of a run that most programs have, as a function of the library.
+/// Starts a run with the type of handler that most programs use. It is compiled once, in the
+/// library.
 ELASTIC_DECL void start_run(const asio::any_io_executor& executor, task<run_result> work,
                             end_of_task<run_result>::handler on_end,
                             shared_cancellation cancellation);
 
-/// What stops the run of an inbox.
+/// A function that stops the run of an inbox when it is cancelled.
 ELASTIC_DECL cancel_function stop_by_cancellation(std::shared_ptr<request_inbox> inbox);
 
 /// Runs `work`, which serves the inbox, on the executor. The cancellation slot of the token's
-/// handler stops it at any time, also before it has begun, and so it has a result.
+/// handler stops it at any time, even before it has begun. It then still has a result.
 template <class Result, class CompletionToken>
 auto async_run(asio::any_io_executor executor, std::shared_ptr<request_inbox> inbox,
                task<Result> work, CompletionToken&& token) {

@@ -26,7 +26,7 @@ struct command_reply {
   job_command::outcome outcome;
 };
 
-/// On a strand.
+/// Must run on a strand.
 inline task<job_command::outcome> reply_to(job_command command,
                                            std::shared_ptr<request_inbox> inbox) {
   const asio::any_io_executor strand = co_await asio::this_coro::executor;
@@ -44,7 +44,7 @@ inline task<job_command::outcome> reply_to(job_command command,
   co_return reply->outcome;
 }
 
-/// Passes a command to what an inbox belongs to, such as an agent, and waits for the outcome.
+/// Passes a command to the owner of an inbox, such as an agent, and waits for the outcome.
 /// Cancellation: all types.
 inline task<job_command::outcome> command_by_inbox(job_command command,
                                                   std::shared_ptr<request_inbox> inbox) {

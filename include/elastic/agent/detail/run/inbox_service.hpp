@@ -12,7 +12,8 @@
 
 namespace elastic::detail {
 
-/// Gives each request of the inbox to the run, while `work` runs, which is a part of it.
+/// Passes each request of the inbox to the run, while `work`, which is a part of the run, is in
+/// progress.
 template <class Run, class Result>
 task<Result> serve_inbox(asio::any_io_executor strand, inbox_reader requests,
                          std::shared_ptr<Run> run, task<Result> work) {

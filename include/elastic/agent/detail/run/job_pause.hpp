@@ -41,7 +41,7 @@ class job_pause {
   /// Notes that a round was joined: the job continues.
   void forget() { reason_.reset(); }
 
-  /// Why the job pauses; empty: it does not, as far as this node knows.
+  /// The reason why the job pauses; empty: it does not, as far as this node knows.
   const std::optional<std::string>& reason() const { return reason_; }
 
  private:

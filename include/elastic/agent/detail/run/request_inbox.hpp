@@ -25,11 +25,11 @@ struct signal_request {
   int number = 0;
 };
 
-/// Sends a signal to one worker of the job, if that runs on this node.
+/// Sends a signal to one worker of the job, if it runs on this node.
 struct rank_signal_request {
   int rank = 0;
   int number = 0;
-  /// Logged with it; empty: logged at debug level only.
+  /// The reason for the log; empty: the signal is logged at debug level only.
   std::string reason = {};
 };
 
@@ -40,18 +40,18 @@ using agent_request = std::variant<stop_request, signal_request, rank_signal_req
 /// agent runs are kept for it; requests that arrive after it are dropped.
 class request_inbox : public std::enable_shared_from_this<request_inbox> {
  public:
-  /// From any thread.
+  /// Adds a request. Any thread may call it.
   ELASTIC_DECL void push(agent_request request);
 
-  /// On the strand: passes each request to `take` from now on, there.
+  /// Called on the strand: from now on, passes each request to `take` there.
   ELASTIC_DECL void open(asio::any_io_executor strand,
                          std::function<void(const agent_request&)> take);
 
-  /// On the strand, or if the inbox was never opened: accepts no more requests and releases the
-  /// strand, whose context may then end.
+  /// Called on the strand, or if the inbox was never opened: accepts no more requests, and releases
+  /// the strand, so that its context can end.
   ELASTIC_DECL void close();
 
-  /// From any thread: how many requests the strand has not taken yet.
+  /// The number of requests that the strand has not taken yet. Any thread may call it.
   ELASTIC_DECL std::size_t waiting() const;
 
  private:

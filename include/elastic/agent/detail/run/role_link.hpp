@@ -42,7 +42,7 @@ class role_link {
   /// The ports of one worker, by name.
   virtual const port_map& ports(std::size_t slot) const = 0;
 
-  /// What this node tells the other nodes about the addresses of its workers, whose ranks begin at
+  /// This node's report to the other nodes about the addresses of its workers, whose ranks begin at
   /// `base_rank` in this round.
   virtual std::string places(int base_rank) = 0;
 

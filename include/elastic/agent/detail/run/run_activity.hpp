@@ -46,8 +46,8 @@ inline constexpr auto run_steps = std::to_array<std::pair<job_event::type, std::
     {job_event::type::agent_ended, "closing files and guests"},
 });
 
-/// The activity of a run of an agent, its workers, and since when, as the events of its journal
-/// tell it: for `dump` and `job::view`. A plain value without clocks.
+/// The current activity of an agent's run and of its workers, with start times, derived from the
+/// events of its journal: for `dump` and `job::view`. A plain value without clocks.
 struct run_activity {
   struct worker {
     std::int64_t rank = 0;
@@ -56,7 +56,7 @@ struct run_activity {
     bool is_running = true;
     /// How it ended; empty while it runs, and if the agent stopped it.
     std::optional<exit_status> end = {};
-    /// Why it is hung; otherwise empty.
+    /// The reason why it is hung; empty: it is not.
     std::string hung = {};
   };
   struct sent_signal {
@@ -68,7 +68,7 @@ struct run_activity {
 
   std::string_view step = "not begun";
   std::string reason = {};
-  /// The start of the step; zero: none was told.
+  /// The start of the step; zero: unknown.
   time_point since{};
   bool is_joining = false;
   worker_state state = worker_state::init;
@@ -81,7 +81,7 @@ struct run_activity {
   std::int64_t restarts = 0;
   std::int64_t max_restarts = 0;
   std::optional<sent_signal> request = {};
-  /// Sent to the workers that have not ended.
+  /// The signal that was sent to the workers that have not ended.
   std::optional<sent_signal> stop = {};
   /// By local rank.
   std::vector<worker> workers = {};
@@ -91,8 +91,8 @@ struct run_activity {
   /// The run has returned.
   void end() { begin("ended", {}); }
 
-  /// Several lines for people, each with its line end.
-  /// @param meeting  how many nodes meet and where; empty: it is not said
+  /// Several lines of readable text, each with its line end.
+  /// @param meeting  the number of nodes and the place where they meet; empty: omitted
   std::string text(time_point now, std::string_view meeting = {}) const;
 
  private:
@@ -131,8 +131,8 @@ class run_monitor final : public journal_sink {
     return activity_;
   }
 
-  /// @param type     what the run belongs to
-  /// @param waiting  how many requests the run has not taken
+  /// @param type  the type of the object that the run belongs to
+  /// @param waiting  the number of requests that the run has not taken
   std::string text(std::string_view type, std::size_t waiting) const {
     const std::lock_guard lock(mutex_);
     const time_point now = time_ ? time_->now() : time_point();

@@ -43,7 +43,7 @@ class run_files {
                                std::string journal_path);
 
   /// Keeps or removes the directory as documented, writes the report if the job failed, and sets
-  /// the directory in the result. Errors: none; the log says what cannot be written.
+  /// the directory in the result. Errors: none; the log names files that cannot be written.
   ///
   /// @param result  null: the run ended with an exception
   ELASTIC_DECL task<void> leave(run_result* result);

@@ -56,9 +56,10 @@ inline left_log_directory leave_log_directory(log_layout layout,
   const std::string path = layout.report_file();
   closed.layout = std::move(layout);
   if (path.empty() || report.empty()) return closed;
-  // Whatever a worker left there makes room: a FIFO would wait for a reader.
+  // Removes anything that a worker left at that path: opening a FIFO, for example, would wait for a
+  // reader.
   ::unlink(path.c_str());
-  // Nobody else may read it.
+  // Creates the file so that only this user can read it.
   unique_fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   std::ofstream file(path);
   file << report;

@@ -32,8 +32,8 @@
 
 namespace elastic::detail {
 
-/// The run of the workers of a node, as far as it is the same for a world of workers and for
-/// replicas: what it consists of, how it begins and ends, and the requests that need no decision.
+/// The part of a run of a node's workers that is the same for a world of workers and for replicas:
+/// its members, its beginning and end, and the requests that need no decision.
 ///
 /// Thread-safety: its strand.
 class worker_run {
@@ -57,7 +57,7 @@ class worker_run {
   /// @param context   the members that the caller knows: strand, executor, commands, signal,
   ///                  and what the workers are
   /// @param services  complete
-  /// @param backend   what the workers meet by, for the journal
+  /// @param backend  the rendezvous backend, for the journal
   ELASTIC_DECL worker_run(agent_part::context context, worker_spec spec, agent_services services,
                           std::string run_id, std::string backend);
   ~worker_run() = default;
@@ -108,7 +108,7 @@ class worker_run {
   ELASTIC_DECL std::string effect_of(const stop_request& request, bool kills) const;
   ELASTIC_DECL void report(const run_result& result);
 
-  /// What a worker is to its users: a rank of a world, or a replica.
+  /// Whether the workers form a world. Otherwise they are replicas.
   const bool has_world_;
 };
 

@@ -154,7 +154,7 @@ ELASTIC_DECL void worker_run::take(const stop_request& request) {
   on_stop(request, kills);
 }
 
-/// What a stop does to the workers, and how long that may take.
+/// The effect of a stop on the workers, and the time that it may take.
 ELASTIC_DECL std::string worker_run::effect_of(const stop_request& request, bool kills) const {
   if (group_.running() == 0) return "no worker is running, so the agent just ends";
   if (kills) return "killing the workers";

@@ -32,7 +32,7 @@ class default_logs_specs final : public logs_specs {
                                               const std::shared_ptr<log_file>& matches);
   ELASTIC_DECL static bool is_shown(const log_options& options, int local_rank);
 
-  // All members of the object of a line, but its text.
+  // The beginning of a line's JSON object: all members except its text.
   ELASTIC_DECL static line_head object_head(const logs_specs::attempt_logs& attempt,
                                             const worker_identity& who, bool is_err);
 };

@@ -49,7 +49,7 @@ ELASTIC_DECL output_plan default_logs_specs::plan_stream(const logs_specs::attem
   const log_options& options = spec.logs;
   const bool is_err = stream == std_streams::err;
   const bool teed = contains(spec.tee.of(who.local_rank), stream);
-  // Output that no file can take is shown.
+  // Output is shown if no file can be written.
   const bool redirected = contains(spec.redirects.of(who.local_rank), stream) &&
                           !attempt.layout.lacks_files(who.local_rank);
   const bool shown = (teed || !redirected) && is_shown(options, who.local_rank);

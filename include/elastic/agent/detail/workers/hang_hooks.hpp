@@ -35,7 +35,7 @@ struct hang_hook_call {
   /// The directory of the worker's log files, and the file for the hook's output; empty: none.
   std::string log_directory;
   std::string output_file;
-  /// False: the worker is only looked at; no command runs.
+  /// False: the worker is only inspected by `look`, and no command runs.
   bool has_command = true;
 };
 
@@ -48,8 +48,8 @@ struct hang_hooks_services {
   logger log{};
   /// The output of hooks without a file; null: discarded.
   std::shared_ptr<output_sink> console{};
-  /// Awaited before the command of each call, while no worker has been killed yet; the command gets
-  /// its result. It must end by itself. Empty: not used.
+  /// Awaited before the command of each call, while no worker has been killed yet. Its result is
+  /// passed to the command. It must end by itself. Empty: not used.
   std::function<task<std::string>()> look{};
   /// Called when the hooks are done, so that their workers may be killed. Must not throw.
   std::function<void()> over{};
@@ -123,7 +123,7 @@ class hang_hooks {
     /// How many hooks have not ended, and how many of these are being started.
     int open = 0;
     int starting = 0;
-    /// Some hook runs; and the workers wait for it.
+    /// Whether some hook runs, and whether the workers wait for it.
     bool is_running = false;
     bool is_open = false;
     bool hurried = false;

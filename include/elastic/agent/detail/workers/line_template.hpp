@@ -13,8 +13,8 @@ namespace elastic::detail {
 
 /// The template of the prefix of each copied line of a worker's output: text in which
 /// `${role_name}`, `${rank}`, `${local_rank}`, `${pid}`, `${hostname}` and `${time}` (or `$rank`,
-/// and so on) are replaced by the worker's values and `$$` by a `$`. A `$` that starts no name is
-/// kept.
+/// and so on) are replaced by the worker's values and `$$` by a `$`. A `$` that does not begin a
+/// name is kept.
 ///
 /// Source: torch.distributed.elastic's log_line_prefix_template, which keeps unknown names
 /// unchanged and has neither `${pid}` nor `${time}`.

@@ -20,16 +20,16 @@ namespace elastic::detail {
 
 /// The outcome of a node check.
 struct node_check_outcome {
-  /// Why the command could not be started or killed; empty: no such problem.
+  /// The reason why the command could not be started or killed; empty: there was no such problem.
   std::string problem;
-  /// How the command ended; empty: not in time.
+  /// The exit status of the command; empty: it did not end in time.
   std::optional<exit_status> status;
   /// The end of its output, and whether there was more.
   std::string output;
   bool is_cut = false;
 };
 
-/// What is wrong with the node, in one sentence without line ends; empty: nothing.
+/// The problem of the node, in one sentence without line ends; empty: none.
 ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
                                               const node_check_outcome& outcome);
 
@@ -40,9 +40,9 @@ struct node_check_services {
   logger log;
 };
 
-/// Runs the check of a node, and then kills what is left of its processes.
+/// Runs the check of a node, and then kills the remaining processes of the check.
 ///
-/// Result: the outcome; nothing that the command does is thrown as an error.
+/// Result: the outcome. A failure of the command is not thrown as an error.
 /// Cancellation: all types; throws `operation_aborted` once none of its processes is left.
 ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
                                                    shell_command check,

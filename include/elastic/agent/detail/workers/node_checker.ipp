@@ -45,7 +45,7 @@ ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
   return fmt::format("{}; it wrote: {}{}", sentence, outcome.is_cut ? "…" : "", output);
 }
 
-/// Keeps the end of what is written to it.
+/// A sink that keeps only the end of its input.
 class end_of_output final : public output_sink {
  public:
   task<void> write(std::string_view bytes) override {

@@ -16,8 +16,8 @@
 
 namespace elastic::detail {
 
-/// Describes the processes of workers, from the settings of their node, their job and what opt-in
-/// modules add.
+/// Describes the processes of workers, from the settings of their node and their job and from the
+/// additions of opt-in modules.
 ///
 /// Thread-safety: one strand at a time.
 class process_builder {

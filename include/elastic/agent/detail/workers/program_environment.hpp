@@ -10,7 +10,8 @@ namespace elastic::detail {
 
 /// The environment of a program that an agent starts: the agent's own, but without the path of the
 /// job's secret, which only agents may read, and without the control channel and the roles that an
-/// enclosing launcher has set. Each value has room for its name, with which it becomes an entry.
+/// enclosing launcher has set. Each value reserves memory for its name, which is added to it when
+/// it becomes an entry.
 inline environment_map program_environment(const environment_map& own) {
   environment_map variables;
   for (const auto& [name, value] : own) {

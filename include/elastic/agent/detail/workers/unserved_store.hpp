@@ -13,23 +13,23 @@
 
 namespace elastic::detail {
 
-/// The stores that a worker seeks in vain.
+/// The stores that a worker tries to reach without success.
 struct sought_stores {
-  /// Its script.
+  /// The path of the worker's script.
   std::string script = {};
-  /// Addresses of this host that the script or its arguments name, and at which nobody listens:
+  /// Addresses of this host that the script or its arguments name, and at which no process listens:
   /// "127.0.0.1:29777".
   std::vector<std::string> unserved = {};
-  /// The script names a store of which it finds out the address when it runs.
+  /// The script names a store whose address it computes when it runs.
   bool names_other = false;
-  /// Addresses to which it makes connections that nobody answers.
+  /// Addresses to which it tries to connect without an answer.
   std::vector<std::string> silent = {};
-  /// Who listens at such an address, if it is the only one and belongs to this host.
+  /// The process that listens at such an address, if it is the only one and belongs to this host.
   std::string listener = {};
 };
 
-/// The "HOST:PORT" of each `tcp://HOST:PORT` in a text, at most eight different ones. One of which
-/// a part is a variable is left out.
+/// The "HOST:PORT" of each `tcp://HOST:PORT` in a text, at most eight different ones. An address
+/// that contains a variable is left out.
 ELASTIC_DECL std::vector<std::string> store_addresses_in(std::string_view text);
 
 /// Looks for stores at a worker's connections and, if its main thread sleeps, as PyTorch does
@@ -39,9 +39,9 @@ ELASTIC_DECL std::vector<std::string> store_addresses_in(std::string_view text);
 /// Cancellation: all types.
 ELASTIC_DECL task<sought_stores> look_for_stores(pid_t pid);
 
-/// What a worker that is not at the store of the workers does instead, as the end of a sentence:
-/// "; train.py names the store tcp://127.0.0.1:29777, and nobody listens there: …". Empty if that
-/// is not known.
+/// The behaviour of a worker that is not connected to the workers' store, as the end of a sentence:
+/// "; train.py names the store tcp://127.0.0.1:29777, and nobody listens there: …". Empty if it is
+/// not known.
 ELASTIC_DECL std::string to_text(const sought_stores& stores);
 
 }  // namespace elastic::detail

@@ -45,7 +45,7 @@ ELASTIC_DECL std::vector<std::string> store_addresses_in(std::string_view text) 
     const auto end = std::find_if_not(rest.begin(), rest.end(), is_of_address);
     const std::string address(rest.begin(), end);
     const std::size_t port = address.rfind(':') + 1;
-    // What follows may be the rest of a name that is put in.
+    // A following bracket or sign may begin a placeholder, so that the address is incomplete.
     const bool is_whole = end == rest.end() || (*end != '{' && *end != '%' && *end != '$');
     const bool has_port = port > 1 && port < address.size() &&
                           std::all_of(address.begin() + static_cast<std::ptrdiff_t>(port),

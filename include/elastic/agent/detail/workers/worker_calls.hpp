@@ -26,7 +26,7 @@ class worker_calls {
   /// @param workers  0 if the workers run programs
   explicit worker_calls(std::size_t workers = 0) : files_(workers) {}
 
-  /// Has a process call the function. Errors: `errc::start_failed`.
+  /// Makes a process call the function. Errors: `errc::start_failed`.
   void add(std::size_t slot, const function_call& call, process_spec& process) {
     const auto workers = static_cast<int>(files_.size());
     files_.at(slot) = call_memfd::make(call.arguments, return_value_bound(workers));
@@ -37,7 +37,7 @@ class worker_calls {
     process.environment.push_back(variable + call.name);
   }
 
-  /// Takes the call of a worker that outlives its attempt.
+  /// Takes over the call of a worker that outlives its attempt.
   void keep(std::size_t slot, worker_calls& previous) {
     if (!files_.empty()) files_.at(slot) = std::move(previous.files_.at(slot));
   }
@@ -46,7 +46,7 @@ class worker_calls {
   bool is_used() const { return !files_.empty(); }
 
   /// The return value, as JSON, of a worker that has ended with success.
-  /// Errors: `errc::protocol_violation` if there is none, or none that is valid.
+  /// Errors: `errc::protocol_violation` if there is no valid value.
   std::string value(std::size_t slot) const {
     call_answer answer = files_.at(slot).answer();
     if (answer.kind == call_answer::content::garbage) {

@@ -21,13 +21,13 @@
 
 namespace elastic::detail {
 
-/// The directories and files that the output of the workers goes to. A full disk must not end a job
-/// that runs: once workers have run, those that are started later go without files if they must.
+/// The directories and files for the output of the workers. A full disk must not end a running job:
+/// once workers have run, those that are started later run without files if necessary.
 ///
 /// Thread-safety: one strand at a time.
 class worker_files {
  public:
-  /// The files in the log directory that have a worker's output; empty: none.
+  /// The files with a worker's output in the log directory; empty: none.
   struct output {
     std::string out;
     std::string err;
@@ -38,14 +38,14 @@ class worker_files {
   ELASTIC_DECL worker_files(const worker_spec& spec, log_layout& layout,
                             std::shared_ptr<logs_specs> logs, logger log);
 
-  /// Workers have run: from now on others can do without files.
+  /// Notes that workers have run. From now on, others can run without files.
   void become_optional() { are_optional_ = true; }
 
   /// Makes the directories of an attempt of all workers.
   /// Errors: `errc::file_access`, unless files are optional.
   ELASTIC_DECL task<void> start_attempt(int restart_count);
 
-  /// Makes those of some workers, which are started beside others.
+  /// Makes the directories of some workers that are started while others run.
   /// Errors: `errc::file_access`, unless files are optional.
   ELASTIC_DECL task<void> add_workers(int restart_count, std::vector<std::size_t> slots,
                                       std::int64_t epoch);
@@ -60,8 +60,8 @@ class worker_files {
   /// out: whether those may hang is not known.
   ELASTIC_DECL output files_of(const process_set::process& process) const;
 
-  /// Has a process go without files, whose start has failed; its output is shown.
-  /// Result: false if that does not help, or must not be.
+  /// Removes the files from the plan of a process whose start has failed. Its output is then shown.
+  /// Result: false if that does not help, or is not allowed.
   ELASTIC_DECL bool drop_files(const error& failure, std::size_t slot, int restart_count,
                                process_set::process& process);
 

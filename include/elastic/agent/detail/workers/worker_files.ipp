@@ -19,7 +19,7 @@
 
 namespace elastic::detail {
 
-/// The plan without its file: what was to go there is shown.
+/// The plan without its file: the output that was meant for it is shown.
 inline output_plan without_file(output_plan plan) {
   if (plan.file.empty()) return plan;
   plan.file.clear();
