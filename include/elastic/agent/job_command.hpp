@@ -16,12 +16,12 @@
 
 namespace elastic {
 
-/// A command to an agent whose job runs.
+/// A command to the agent of a running job.
 struct job_command {
   /// The outcome of a command.
   struct outcome {
     bool is_done = false;
-    /// One sentence that says what was done, or why not; for `stacks`, several lines.
+    /// One sentence about the result, or the reason why there is none; for `stacks`, several lines.
     std::string text = {};
   };
 
@@ -38,7 +38,8 @@ struct job_command {
     checkpoint,
     /// This node leaves the job cleanly, as on SIGTERM; the others continue.
     drain,
-    /// Shows where the workers are: the outcome's text contains their stacks, in several lines.
+    /// Shows what the workers are doing: the outcome's text contains their stacks, in several
+    /// lines.
     stacks,
   };
 
@@ -48,8 +49,8 @@ struct job_command {
       : what(asked), reason(std::move(why)), within(limit) {}
 
   kind what = kind::checkpoint;
-  /// Who sent the command, and why: "by user 1000: GPU 3 is hot". For logs and other nodes, so it
-  /// must be printable and without line ends.
+  /// The sender and the reason of the command: "by user 1000: GPU 3 is hot". For logs and other
+  /// nodes, so it must be printable and without line ends.
   std::string reason = {};
   /// How long the checkpoint may take.
   duration within = std::chrono::seconds(60);

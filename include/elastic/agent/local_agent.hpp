@@ -32,10 +32,10 @@ struct inbox_access;
 /// restarts all of them when one fails or the membership changes, until they succeed or the
 /// restarts are used up.
 ///
-/// It starts no thread, installs no signal handler and shares no state with others but the last
-/// line of a console. One object runs once.
-/// The run needs nothing of the object: the destructor asks it to stop, as `stop({})` does, and
-/// does not wait. The run then ends with a result whose state is `stopped`.
+/// It starts no thread and installs no signal handler. The only state that it shares with other
+/// objects is the last line of a console. One object runs once. The run does not depend on the
+/// object: the destructor asks it to stop, as `stop({})` does, and does not wait. The run then ends
+/// with a result whose state is `stopped`.
 ///
 /// Thread-safety: `stop`, `signal`, `signal_rank`, `ask`, `carry_out`, `dump` and the destructor
 /// from any thread; the rest from one thread at a time. `run` creates a strand on its caller's
@@ -53,8 +53,9 @@ class local_agent {
     /// A warning to log when the workers run for the first time, so that a job that cannot start
     /// reports only the reason for that.
     std::string notice = {};
-    /// How many nodes meet and where: "the job needs 2 nodes, which meet at host0:29400". Logged
-    /// after 5 s of waiting for the other nodes, and then every 30 s. Empty: nothing is logged.
+    /// The number of nodes and the place where they meet: "the job needs 2 nodes, which meet at
+    /// host0:29400". It is logged after 5 s of waiting for the other nodes, and then every 30 s.
+    /// Empty: not logged.
     std::string meeting = {};
     /// The job may run with fewer nodes than can take part: more may join while it runs.
     bool job_may_grow = false;
@@ -108,7 +109,7 @@ class local_agent {
   template <class CompletionToken>
   auto async_run(asio::any_io_executor, CompletionToken&&) && = delete;  // declare the agent first
 
-  /// Asks the agent to stop: the workers get the request's signal, its grace period, and then
+  /// Asks the agent to stop: the workers receive the request's signal and, after its grace period,
   /// SIGKILL. A second request kills at once if it escalates, and has no effect otherwise. May be
   /// called before `run`; has no effect after it.
   /// Errors: `errc::invalid_argument` if there is no such signal.
@@ -150,10 +151,10 @@ class local_agent {
                               std::forward<CompletionToken>(token));
   }
 
-  /// Writes what the agent does, and since when, as a few lines for people: its step, the round,
-  /// the workers with their processes, and what was sent to them. It needs no answer of the agent's
-  /// strand: call it from another thread, or from a debugger, when the program seems stuck. The
-  /// lines are no contract.
+  /// Writes a readable summary of the agent's state in a few lines: its step and since when it is
+  /// in it, the round, the workers with their processes, and the signals sent to them. It works
+  /// even if the agent's strand is blocked: call it from another thread, or from a debugger, when
+  /// the program seems stuck. The format may change.
   /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
   ELASTIC_DECL void dump(std::ostream& out) const;
 
@@ -162,7 +163,7 @@ class local_agent {
 
   std::shared_ptr<detail::request_inbox> inbox_;
   std::shared_ptr<detail::run_monitor> monitor_;
-  /// What the run takes; null afterwards.
+  /// The state that the run takes over; null afterwards.
   std::unique_ptr<detail::pending_agent> pending_;
 };
 

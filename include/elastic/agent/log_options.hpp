@@ -11,11 +11,11 @@
 
 namespace elastic {
 
-/// Which output of the workers is shown, how it is shown, and what is kept.
+/// The options for the workers' output: what is shown, in which format, and what is kept.
 struct log_options {
   /// How the workers' lines are shown.
   enum class line_format {
-    /// As the worker wrote them; teed ones with a prefix.
+    /// As the worker wrote them; teed lines have a prefix.
     text,
     /// Each as a JSON object, whether teed or not: time, host, role, rank, local_rank, attempt,
     /// stream, text.

@@ -20,7 +20,7 @@ namespace elastic {
 /// Thread-safety: called on the agent's strand.
 class ELASTIC_EXPORT logs_specs {
  public:
-  /// Where the two streams of one worker go.
+  /// The destinations of the two streams of one worker.
   struct worker_output {
     output_plan out;
     output_plan err;

@@ -10,7 +10,7 @@
 
 namespace elastic {
 
-/// What a node announces about its workers to the other nodes of a round.
+/// The announcement of a node about its workers to the other nodes of a round.
 struct role_info {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   role_info() = default;

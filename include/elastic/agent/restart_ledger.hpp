@@ -29,7 +29,7 @@ class restart_ledger {
     bool is_hopeless = false;
   };
 
-  /// @param name  how the reasons of decisions name `max_restarts`
+  /// @param name  the name of `max_restarts` in the reasons of decisions
   ELASTIC_DECL explicit restart_ledger(int max_restarts, worker_spec::restart_terms terms = {},
                                        std::string name = "max_restarts");
 

@@ -47,15 +47,15 @@ struct run_result {
     std::vector<std::string> last_stderr;
     /// It was most likely killed by the kernel because memory had run out.
     bool out_of_memory = false;
-    /// Where its core is, or how to get it; empty if it left none or that is not known.
+    /// The path of its core file, or how to obtain it; empty if there is none or that is not known.
     std::string core_file;
-    /// That the disk of its log files was full when it failed, one sentence; otherwise empty.
+    /// A sentence that the disk of its log files was full when it failed; empty: it was not.
     std::string full_disk;
-    /// Why the agent considered it hung and killed it, such as "no heartbeat for 12.3 s (allowed 10
-    /// s)"; otherwise empty.
+    /// The reason why the agent considered it hung and killed it, such as "no heartbeat for 12.3 s
+    /// (allowed 10 s)"; empty: it did not.
     std::string hung;
-    /// What the workers waited for just before it was killed as hung, or after it had aborted;
-    /// empty if that is not known.
+    /// The operation that the workers waited for just before it was killed as hung, or after it had
+    /// aborted; empty if that is not known.
     std::string stall;
     /// It ended after the agent had told it to: it is a consequence of another failure, not a
     /// cause.
@@ -120,7 +120,7 @@ struct run_result {
   worker_starts starts;
   /// The ranks of this node that were replaced while other workers of the job continued.
   rank_replacements replacements;
-  /// Why the run ended as it did, one sentence.
+  /// The reason for the end of the run, one sentence.
   std::string reason;
   /// This node left the job because one of its workers or its node check reported that it is bad;
   /// the state is `failed`, but only for this node.

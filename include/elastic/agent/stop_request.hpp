@@ -12,7 +12,7 @@ namespace elastic {
 
 /// How to stop an agent; the argument of `local_agent::stop`.
 struct stop_request {
-  /// The signal that the workers get first. SIGKILL: they are killed at once.
+  /// The first signal to the workers. SIGKILL: they are killed at once.
   int signal = SIGTERM;
   /// How long they may take before they are killed; empty: the worker_spec's.
   std::optional<duration> grace = {};
@@ -24,8 +24,8 @@ struct stop_request {
   /// Whether something is wrong with the node, so that it must stay out of the job for a while
   /// (`rendezvous_parameters::exclude_for`).
   bool is_node_bad = false;
-  /// Whether the workers have done what they were for, such as servers whose client has succeeded.
-  /// The log then has the request as information, not as a warning.
+  /// Whether the workers have served their purpose, such as servers whose client has succeeded. The
+  /// request is then logged as information, not as a warning.
   bool is_planned = false;
 };
 

@@ -28,7 +28,7 @@ namespace elastic {
 
 namespace detail {
 
-/// What an agent leaves to its run, which may outlive it.
+/// The state that an agent passes to its run, which may outlive it.
 struct pending_agent {
   pending_agent(local_agent::options settings, const std::shared_ptr<request_inbox>& inbox,
                 std::shared_ptr<run_monitor> follower)

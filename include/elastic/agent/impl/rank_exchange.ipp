@@ -94,8 +94,8 @@ inline task<void> publish_ranks(std::shared_ptr<store> agents,
   co_await agents->multi_set(std::move(answers));
 }
 
-/// All nodes are alike, so each computes its own ranks. A node without that option still finds what
-/// it reads, except for what nodes of torchrun do not write.
+/// All nodes are alike, so each computes its own ranks. It still writes the keys that a node
+/// without this option reads, except those that nodes of torchrun do not write either.
 /// Source: TORCH_ELASTIC_WORKER_IDENTICAL of PyTorch 2.4 and newer.
 inline task<assigned_ranks> assign_alike(std::shared_ptr<store> agents, role_info mine,
                                          int group_rank, int group_world_size) {

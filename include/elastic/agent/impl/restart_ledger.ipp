@@ -74,7 +74,7 @@ ELASTIC_DECL bool restart_ledger::take_progress() {
 }
 
 ELASTIC_DECL void restart_ledger::count_failures(int count, time_point now) {
-  // An attempt counts once, however its failures become known.
+  // An attempt counts once, even if its failures become known one after the other.
   if (started_ && !take_progress() && furthest_) ++without_progress_;
   recent_.push_back({now, count});
   std::erase_if(recent_, [&](const noted& entry) { return entry.time <= now - terms_.window; });

@@ -26,7 +26,7 @@ namespace elastic {
 
 namespace detail {
 
-/// Refuses what only workers on the control channel can do.
+/// Refuses settings that need workers on the control channel.
 inline void check_plain(const worker_spec& spec) {
   const liveness_settings& liveness = spec.liveness;
   const bool is_watched = liveness.first_heartbeat_timeout > duration::zero() ||
@@ -73,7 +73,7 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
                        std::chrono::duration<double>(chosen.timeout).count(),
                        limits::shell_command_timeout.count()));
   };
-  // What the kernel takes as a text ends at its first zero byte.
+  // For the kernel, a text ends at its first zero byte.
   const auto demand_whole = [&](std::string_view field, const std::string& text) {
     demand(text.find('\0') == std::string::npos,
            fmt::format("{}: {} has a zero byte in it", spec.name_of(field), in_quotes(text)));

@@ -22,12 +22,12 @@
 
 namespace elastic::detail {
 
-/// That the file system of a file has no room for more, one sentence; empty: it has, or that is not
-/// known. A process that wrote there has failed because of that, or its output is incomplete.
+/// A sentence that the file system of a file is full; empty: it is not, or that is unknown. A
+/// process that wrote there has probably failed because of it, or its output is incomplete.
 ELASTIC_DECL std::string full_disk_of(const std::string& file);
 
-/// What failed workers left in files: error files, the end of their output, core files. What lies
-/// on a file system that may hang is read beforehand, on a thread and within a time limit.
+/// The files that failed workers left: error files, the end of their output, core files. Files on a
+/// file system that may hang are read in advance, on a thread and within a time limit.
 ///
 /// Thread-safety: one strand at a time.
 class worker_leftovers {
@@ -40,7 +40,7 @@ class worker_leftovers {
     std::string core_file;
   };
 
-  /// A failed worker, and where its files are.
+  /// A failed worker and the locations of its files.
   struct source {
     std::size_t slot = 0;
     pid_t pid = 0;
@@ -50,25 +50,25 @@ class worker_leftovers {
     /// Callable from any thread.
     std::function<std::vector<std::string>()> read_tail;
     bool core_dumped = false;
-    /// When its attempt was started; older core files are not its own.
+    /// The start of its attempt; older core files are not its own.
     std::time_t since = 0;
   };
 
   /// @param layout     must outlive this object
-  /// @param directory  in which the workers were started; empty: this process's
+  /// @param directory  the directory in which the workers were started; empty: this process's
   ELASTIC_DECL worker_leftovers(log_layout& layout, std::string directory,
                                 std::shared_ptr<time_source> time, logger log);
 
-  /// Reads what may hang, unless it was read before. A directory that does not answer within
-  /// `limits::log_directory_patience` is given up, and the log says so.
+  /// Reads the files that may hang, unless they were read before. If a directory does not answer
+  /// within `limits::log_directory_patience`, it is given up, and the log says so.
   ///
   /// Cancellation: all types; a thread that hangs keeps hanging.
   ELASTIC_DECL task<void> read_ahead(std::vector<source> failed);
 
-  /// What was read beforehand, or else reads it now.
+  /// The content that was read in advance; otherwise, reads it now.
   ELASTIC_DECL content read(const source& failed) const;
 
-  /// For a new process in a slot, or in all.
+  /// Forgets the files of one slot, or of all slots, because new processes start there.
   void forget(std::size_t slot) { read_.erase(slot); }
   void clear() { read_.clear(); }
 

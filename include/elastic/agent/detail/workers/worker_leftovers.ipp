@@ -25,7 +25,7 @@ namespace elastic::detail {
 ELASTIC_DECL std::string full_disk_of(const std::string& file) {
   struct statvfs disk{};
   if (file.empty() || ::statvfs(file.c_str(), &disk) != 0) return {};
-  // A process may leave less than it could not write.
+  // A little room may be left although a larger write has failed.
   constexpr std::uint64_t least = 16 * 1024;
   const bool is_root = ::geteuid() == 0;
   const std::uint64_t room = (is_root ? disk.f_bfree : disk.f_bavail) * disk.f_frsize;
@@ -68,7 +68,7 @@ ELASTIC_DECL task<void> worker_leftovers::read_ahead(std::vector<source> failed)
   co_await when_all(std::move(reading));
   if (!in_logs) layout_.give_up();
   if (!in_cores) {
-    log_.warning("the working directory does not answer: core files are not looked for there");
+    log_.warning("the working directory does not answer: it is not searched for core files");
   }
   for (const auto& [slot, fill] : logs) {
     content& left = read_[slot];

@@ -19,8 +19,8 @@
 
 namespace elastic::detail {
 
-/// What the workers of a node are asked for while they run: to pause, to continue, to save a
-/// checkpoint, to be inspected. Nothing is kept for workers that start later.
+/// The requests to a node's workers while they run: to pause, to continue, to save a checkpoint, to
+/// be inspected. No request is kept for workers that start later.
 ///
 /// Thread-safety: the agent's strand.
 class worker_orders {
@@ -37,11 +37,11 @@ class worker_orders {
   ELASTIC_DECL void push_checkpoint(std::shared_ptr<pending_command> pending);
   ELASTIC_DECL void push_inspection(std::shared_ptr<pending_command> pending);
 
-  /// Carries out what is queued. Inspections do not wait for requests, which may take long.
-  /// Ends by cancellation alone, of any type.
+  /// Carries out the queued orders. Inspections do not wait for requests, which may take long. Ends
+  /// only by cancellation, of any type.
   ELASTIC_DECL task<void> carry_out();
 
-  /// Drops what is queued: it was meant for the workers that have ended.
+  /// Drops the queued orders, which were meant for the workers that have ended.
   ELASTIC_DECL void clear();
 
   /// Asks the workers to save a checkpoint, and logs the outcome.

@@ -17,7 +17,8 @@
 
 namespace elastic::detail {
 
-/// Stops the workers of a node, as the agent plans or as somebody requests, which may be meanwhile.
+/// Stops the workers of a node, by the agent's plan or by a request, which may arrive during the
+/// stop.
 ///
 /// Thread-safety: the agent's strand.
 class worker_stop {
@@ -26,10 +27,10 @@ class worker_stop {
   ELASTIC_DECL worker_stop(asio::any_io_executor strand, const worker_spec& spec,
                            worker_group& group, agent_journal& journal, time_source& time);
 
-  /// The first request counts; the others only show that they were made.
+  /// Takes a request. Only the first one decides how the workers stop.
   ELASTIC_DECL void take(const stop_request& request);
 
-  /// Empty: nobody has requested a stop.
+  /// The request to stop; empty: there is none.
   const std::optional<stop_request>& request() const { return request_; }
   bool is_requested() const { return request_.has_value(); }
 
@@ -42,7 +43,7 @@ class worker_stop {
 
   /// Stops the workers by `plan`, after the hooks that inspect hung workers; by the request, if
   /// there is one or one arrives meanwhile.
-  /// @param limit  how long the other nodes wait for that
+  /// @param limit  the time for which the other nodes wait for the stop
   ELASTIC_DECL task<void> stop(stop_plan plan, duration limit);
 
  private:

@@ -37,7 +37,7 @@ ELASTIC_DECL task<void> worker_stop::carry_out(stop_plan plan, duration limit) {
   co_await group_.stop(plan);
 }
 
-/// The hooks have until their deadline, as long as the other nodes wait.
+/// The hooks may run until their deadline, but not longer than the other nodes wait.
 ELASTIC_DECL task<void> worker_stop::stop_after_hooks(stop_plan plan, duration limit) {
   const time_point began = time_.now();
   co_await group_.finish_hooks(limit);

@@ -13,8 +13,8 @@
 
 namespace elastic::detail {
 
-/// Shares of one processor: below the first a worker is idle, from the second on it works, and from
-/// the third on a median shows that the workers compute.
+/// Shares of one processor. Below the first, a worker is idle; from the second on, it works; a
+/// median from the third on shows that the workers compute.
 inline constexpr double idle_share = 0.02;
 inline constexpr double working_share = 0.2;
 inline constexpr double busy_share = 0.5;
