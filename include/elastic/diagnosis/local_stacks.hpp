@@ -12,8 +12,8 @@
 
 namespace elastic {
 
-/// A text for users that shows where workers on this host are, as far as the kernel knows, without
-/// an agent.
+/// A text for users with the locations of workers on this host, as far as the kernel knows them. It
+/// needs no agent.
 /// @param workers  processes of this user; must exist until the task is awaited
 /// Errors: none. Cancellation: all types.
 ELASTIC_DECL task<std::string> local_stacks(

@@ -33,9 +33,9 @@
 
 namespace elastic::detail {
 
-/// Inspects the workers of an agent, and says which of them cannot go on. On the node of group rank
-/// 0 it detects stalls of the job. On the node of which a worker is the first to end, it finds out
-/// whether others wait for it.
+/// Inspects the workers of an agent, and reports which of them cannot continue. On the node of
+/// group rank 0, it detects stalls of the job. On the node where the first worker ends, it finds
+/// out whether others wait for that worker.
 class diagnosis_part final : public agent_part {
  public:
   ELASTIC_DECL diagnosis_part(job_diagnosis terms, agent_part::context agent);
@@ -63,7 +63,7 @@ class diagnosis_part final : public agent_part {
     std::vector<inspected_rank> ranks;
     std::vector<worker_inspection> found;
   };
-  /// What the answers of all nodes show.
+  /// The conclusion from the answers of all nodes.
   struct finding {
     finding() = default;
 
@@ -111,9 +111,9 @@ class diagnosis_part final : public agent_part {
   time_point stepped_{};
   /// This node was asked about a stall, and its workers have made no step since.
   bool is_stalled_elsewhere_ = false;
-  /// A worker of this node has ended with success: when, and how long after that to look next
-  /// whether others wait for it. This node looks if it is the first of which a worker has ended;
-  /// empty: that is not known yet.
+  /// The end of a worker of this node with success: the event, its time, the delay until the next
+  /// inspection whether others wait for it, and whether this node is the first whose worker has
+  /// ended. Only the first node inspects; empty: not known yet.
   event_flag has_ended_;
   time_point ended_at_{};
   duration next_look_{};
@@ -122,7 +122,7 @@ class diagnosis_part final : public agent_part {
   stall_history history_;
   /// Workers of this node that are being killed.
   std::set<pid_t> ending_;
-  /// A last look is in progress; further callers wait for its result.
+  /// Whether a last look is in progress. Further callers wait for its result.
   bool is_looking_ = false;
   event_flag has_looked_;
   std::string found_;

@@ -29,8 +29,8 @@
 
 namespace elastic::detail {
 
-/// How long after the end of a worker a job that goes on is looked at first, and from when on no
-/// more: the time doubles each time.
+/// The time between the end of a worker and the first inspection of a job that continues. It
+/// doubles after each inspection, and there is none beyond the second time.
 inline constexpr std::chrono::seconds first_look(4);
 inline constexpr std::chrono::seconds last_look_at_most(60);
 
@@ -126,7 +126,7 @@ ELASTIC_DECL task<std::string> diagnosis_part::answer(round_inspection::request 
 }
 
 ELASTIC_DECL auto diagnosis_part::inspect(time_point deadline) -> task<look> {
-  // The workers answer, which is no work of theirs.
+  // Answering an inspection makes the workers active, which must not count as progress.
   notices_.disturb();
   std::vector<agent_part::attempt_worker> workers = context_.workers();
   task<std::vector<worker_inspection>> inspecting =
@@ -183,8 +183,8 @@ ELASTIC_DECL task<std::vector<std::string>> diagnosis_part::find_places(
 ELASTIC_DECL void diagnosis_part::end_rank(int rank, const std::string& reason) {
   for (const agent_part::attempt_worker& each : context_.workers()) {
     const bool is_wanted = each.rank == rank && each.end.empty();
-    // The question may be repeated because the asker does not know yet that the worker is being
-    // killed.
+    // The question may arrive again, because the asking node does not know yet that the worker is
+    // being killed.
     if (!is_wanted || !ending_.insert(each.pid).second) continue;
     // This reason serves as the result of the last look.
     found_ = reason;
@@ -238,8 +238,9 @@ ELASTIC_DECL void diagnosis_part::progressed(const worker_progress& made) {
   if (watch_ && watch_->step(made.step, context_.time->now())) end_stall();
 }
 
-/// The node of group rank 0 asks only during a stall, and records it. This one records how long its
-/// own workers have made no step, if they report steps, since nothing else shows here when it ends.
+/// The node of group rank 0 asks only during a stall, and records the stall there. If the workers
+/// of this node report steps, it records when they stopped making progress, since nothing else
+/// shows here when the stall ends.
 ELASTIC_DECL void diagnosis_part::record_stall_elsewhere() {
   const bool is_known = watch_ || step_ < 0 || is_stalled_elsewhere_ || !context_.journal;
   if (is_known) return;
@@ -314,12 +315,12 @@ ELASTIC_DECL task<void> diagnosis_part::judge_again() {
 
 // ---- ends of some workers -----------------------------------------------------------------------
 
-/// When a worker has ended with success and others go on, tells the other nodes, and looks whether
-/// ranks wait for it.
+/// When a worker has ended with success and others continue, notifies the other nodes, and inspects
+/// whether ranks wait for it.
 ELASTIC_DECL task<void> diagnosis_part::follow_ends() {
   time_source& time = *context_.time;
   co_await has_ended_.wait();
-  // Most workers end when all do.
+  // Waits a moment, since usually all workers end at about the same time.
   co_await time.sleep_until(ended_at_ + next_look_);
   if (!is_first_) is_first_ = co_await tell_ends();
   const bool looks = *is_first_ && terms_.opens_workers;
@@ -332,7 +333,7 @@ ELASTIC_DECL task<void> diagnosis_part::follow_ends() {
   co_await time.sleep_until(time_point::max());
 }
 
-/// Result: whether this is the first node of which a worker has ended.
+/// Result: whether this is the first node whose worker has ended.
 ELASTIC_DECL task<bool> diagnosis_part::tell_ends() {
   std::vector<int> ranks;
   for (const agent_part::attempt_worker& each : context_.workers()) {
@@ -345,7 +346,7 @@ ELASTIC_DECL task<bool> diagnosis_part::tell_ends() {
   co_return co_await round_->tell_first(std::move(told));
 }
 
-/// Takes what `tell_ends` of another node has told.
+/// Handles a message that `tell_ends` of another node has sent.
 ELASTIC_DECL void diagnosis_part::take_ends(std::string_view told) {
   int seconds = 0;
   const auto [end, failure] = std::from_chars(told.data(), told.data() + told.size(), seconds);
@@ -358,12 +359,12 @@ ELASTIC_DECL void diagnosis_part::take_ends(std::string_view told) {
     const auto age = std::chrono::seconds(std::clamp(seconds, 0, 3600));
     notices_.ended_elsewhere(ranks.ranks(), context_.time->now() - age);
   } catch (const error& refused) {
-    context_.log.debug("another node tells of ends, but not of which: {}", refused.what());
+    context_.log.debug("another node reports ended workers with bad ranks: {}", refused.what());
   }
 }
 
-/// Looks whether ranks wait for one that has ended: twice, since one that has just called an
-/// operation may be about to leave it. Result: whether they do.
+/// Inspects twice whether ranks wait for a rank that has ended, since a rank that has just called
+/// an operation may be about to leave it. Result: whether ranks wait.
 ELASTIC_DECL task<bool> diagnosis_part::look_for_waiting() {
   constexpr std::array<question, 2> looks{question::stacks, question::digests};
   for (const question asked : looks) {

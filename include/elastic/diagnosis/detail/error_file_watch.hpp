@@ -16,16 +16,16 @@ namespace elastic::detail {
 
 /// Learns from the kernel that workers have written their error files. Reads none of them.
 ///
-/// One object serves all attempts of a run: to close what the kernel reports through takes it 5 to
-/// 25 ms.
+/// One object serves all attempts of a run, because the kernel takes 5 to 25 ms to close an inotify
+/// instance.
 /// Thread-safety: one strand at a time.
 class error_file_watch {
  public:
   explicit error_file_watch(asio::any_io_executor strand) : stream_(std::move(strand)) {}
 
   /// Opens it, unless it is open.
-  /// Result: whether the kernel reports changes to this process, which may have used up what it may
-  /// watch.
+  /// Result: whether the kernel reports changes to this process. It does not if the limit of
+  /// inotify instances is reached.
   ELASTIC_DECL bool open();
 
   /// Forgets all files.

@@ -29,13 +29,13 @@ struct collective_call {
   collective_state state = collective_state::scheduled;
   /// A send or receive, whose sequence number implies no order.
   bool is_point_to_point = false;
-  /// How long it has been outstanding.
+  /// The time for which it has been outstanding.
   duration age = {};
 
   friend bool operator==(const collective_call&, const collective_call&) = default;
 };
 
-/// How far one rank has come in one process group.
+/// The progress of one rank in one process group.
 struct group_position {
   /// PyTorch's name of the group, the same on all its members: "0". Two groups without a common
   /// member may share it. At most `limits::group_name_bytes`.

@@ -68,7 +68,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> inspected_workers::launch(process_spec
   co_return process;
 }
 
-/// Reads the facts from the environment that every worker gets.
+/// Reads the facts from the environment that every worker has.
 ELASTIC_DECL void inspected_workers::describe(const process_spec& spec, place& entry) {
   const environment_map environment = environment_from(spec.environment);
   const auto size = find_variable(environment, "WORLD_SIZE");
@@ -141,7 +141,7 @@ ELASTIC_DECL task<void> inspected_workers::ask_server(worker_inspection& found,
     found.is_silent = !recorders;
     if (recorders) found.recorders = *recorders;
   } catch (const error&) {
-    // PyTorch is not imported, or is too old, or its server is not what it should be, or has ended.
+    // PyTorch is not imported or too old, or its server does not answer as expected or has ended.
   }
   if (!found.recorders.empty()) co_return;
   std::function<std::vector<std::string>()> work = [socket] { return read_left_recorders(socket); };

@@ -51,18 +51,19 @@ ELASTIC_DECL stall_look look_of(const std::vector<inspected_rank>& ranks);
 /// @param with_stacks  include whole stacks, instead of the frames that fit into a digest
 ELASTIC_DECL std::string to_text(const node_answer& answer, bool with_stacks);
 
-/// Errors: `errc::protocol_violation`, with the problem.
+/// Parses an answer. Errors: `errc::protocol_violation`, with the problem.
 ELASTIC_DECL node_answer parse_node_answer(std::string_view text);
 
 /// The evidence in the answers of nodes; skips answers that cannot be parsed.
 ELASTIC_DECL std::vector<rank_evidence> evidence_in(
     const std::vector<std::optional<std::string>>& answers);
 
-/// Where ranks are, for users.
+/// The stacks of ranks, as shown to users.
 struct stacks_report {
   /// Ranks with the same stack are grouped.
   std::string text;
-  /// The wanted ranks that the job lacks; none if a node did not answer, which may have them.
+  /// The requested ranks that the job does not have; empty if a node did not answer, since it may
+  /// have them.
   std::vector<int> missing;
 };
 

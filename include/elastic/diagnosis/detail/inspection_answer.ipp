@@ -70,7 +70,7 @@ inline inspected_rank rank_of(const worker_inspection& found, time_point now, wa
   if (evidence.step >= 0) evidence.step_age = now - found.worker.step_at;
   evidence.failure = found.worker.end.substr(0, limits::failure_digest_bytes);
   evidence.state = process_state::gone;
-  // Another process may have the number of one that has ended.
+  // After the end of the worker, another process may have its pid.
   if (found.facts && found.worker.end.empty()) {
     const thread_facts& main = found.facts->threads.front();
     evidence.state = main.state;
@@ -243,7 +243,7 @@ inline std::string groups_text(const std::map<int, const inspected_rank*>& ranks
   return text;
 }
 
-/// What is missing, and why.
+/// Notes about missing stacks, with the reasons.
 inline std::string notes_text(const std::vector<node_answer>& nodes,
                               const std::vector<int>& silent_nodes, bool opens_workers) {
   std::string text;

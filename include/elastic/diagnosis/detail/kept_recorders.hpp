@@ -21,7 +21,7 @@ inline constexpr std::size_t kept_recorder_bytes = 64 * 1024 * 1024;
 
 /// Keeps the flight recorders of workers beside their logs, in "flight_recorder/rank_N", for
 /// PyTorch's analyser. A later one of the same rank and attempt replaces the earlier one. A worker
-/// can write in its folder: links that it has put there are not followed.
+/// can write in its folder, so links there are not followed.
 ///
 /// Thread-safety: one strand at a time.
 class kept_recorders {

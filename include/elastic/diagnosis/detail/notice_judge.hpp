@@ -17,47 +17,49 @@
 
 namespace elastic::detail {
 
-/// What a node says about workers that cannot go on.
+/// A node's notice about workers that cannot continue.
 struct notice {
-  /// One printable line, and what it may mean, if nobody knows where the workers are.
+  /// One printable line, and a guess at its meaning in case the workers' stacks are unknown.
   std::string line;
   std::string guess = {};
-  /// The ranks that cannot go on, the most important first, and why: a `job_event::state`.
+  /// The ranks that cannot continue, the most important first, and the reason as a
+  /// `job_event::state`.
   std::vector<int> ranks = {};
   std::string_view state = {};
-  /// The local ranks of workers of which the end of the line says where they are.
+  /// The local ranks of the workers whose stacks are shown at the end of the line.
   std::vector<int> places = {};
-  /// The worker to end, and why; empty: none. There is no line then.
+  /// The worker to end, with the reason; empty: none. A notice of this kind has no line.
   std::optional<int> ended = {};
 };
 
-/// Decides from what the workers of a node have shown which of them cannot go on. Pure: it takes
-/// signs and the time, and returns what to say and whom to end. design/diagnosis.md has its rules.
+/// Decides from the signs of a node's workers which of them cannot continue. Pure: it takes signs
+/// and the time, and returns notices and workers to end. docs/design/diagnosis.md has its rules.
 ///
 /// Thread-safety: none.
 class notice_judge {
  public:
   /// @param end_after_error  see `job_diagnosis::end_after_error`
-  /// @param node             how lines call this node
+  /// @param node  the name of this node in lines
   notice_judge(duration end_after_error, std::string node)
       : end_after_error_(end_after_error), node_(std::move(node)) {}
 
-  /// @param signs      those of all workers of the attempt that were started
-  /// @param disturbed  the workers were inspected meanwhile, so that their activity says nothing
+  /// @param signs  the signs of all workers of the attempt that were started
+  /// @param disturbed  the workers were inspected meanwhile, so that their activity proves nothing
   ELASTIC_DECL std::vector<notice> take(const std::vector<worker_signs>& signs, time_point now,
                                         bool disturbed = false);
 
-  /// When to take the next signs; `time_point::max()`: when a worker gives one.
+  /// The time of the next sample; `time_point::max()`: when a worker gives a sign.
   time_point wake_at() const { return wake_at_; }
 
  private:
   struct record {
     worker_signs last;
-    /// Since when it has made no progress: no step, message or output.
+    /// The time since when it has made no progress: no step, message or output.
     time_point quiet_since{};
-    /// Since when it has done nothing at all.
+    /// The time since when it has been completely idle.
     time_point idle_since{};
-    /// When the exceptions were reported that were told, and for which it was ended.
+    /// The times of the exception that a notice has named, and of the one for which the worker was
+    /// ended.
     std::optional<time_point> told = {};
     std::optional<time_point> punished = {};
   };
@@ -75,7 +77,7 @@ class notice_judge {
   ELASTIC_DECL std::string line_about(const remainder& rest, bool are_idle, time_point now) const;
   ELASTIC_DECL std::string names_of(const records& workers) const;
   ELASTIC_DECL static std::string ranks_of(const records& workers);
-  /// Whether a time has come; otherwise the next signs are taken then, or earlier.
+  /// Whether a time has come; otherwise the next sample is at that time, or earlier.
   ELASTIC_DECL bool is_due(time_point due, time_point now);
 
   duration end_after_error_;
@@ -85,7 +87,7 @@ class notice_judge {
   std::optional<time_point> taken_;
   /// The last exception or end.
   time_point evidence_at_{};
-  /// How many had ended when the others were last told, and when that was.
+  /// The number of ended workers in the last notice about the others, and its time.
   std::size_t told_ended_ = 0;
   time_point told_at_{};
 };

@@ -25,35 +25,35 @@ struct job_diagnosis;
 
 namespace elastic::detail {
 
-/// Says which workers of this node cannot go on, and ends those that have failed and do not end.
-/// Sleeps until a worker gives a sign: it ends, writes its error file, or shows an exception on
-/// stderr, or another node tells of ends. Then it takes the signs of all workers, as often as the
-/// `notice_judge` wants them.
+/// Reports which workers of this node cannot continue, and ends those that have failed but do not
+/// end by themselves. It sleeps until there is a sign: a worker ends, writes its error file, or
+/// shows an exception on stderr, or another node reports ended workers. Then it samples the signs
+/// of all workers whenever the `notice_judge` needs them.
 ///
 /// Thread-safety: the agent's strand.
 class notice_watch {
  public:
-  /// Finds out where the main threads of these local ranks are: "; it is in data.py:88 read_shard",
-  /// for each of which that is known.
+  /// Returns the locations of the main threads of these local ranks, such as "; it is in data.py:88
+  /// read_shard"; leaves out unknown ones.
   using place_finder = std::function<task<std::vector<std::string>>(std::vector<int>)>;
 
   using reader = std::function<task<worker_look>(worker_look, wall_time)>;
 
   /// @param agent   must outlive this object
-  /// @param places  empty: nobody knows
+  /// @param places  empty: locations are unknown
   ELASTIC_DECL notice_watch(const job_diagnosis& terms, const agent_part::context& agent,
                             place_finder places, reader read = look_at_workers);
 
   ELASTIC_DECL void progressed(const worker_progress& made);
   /// A worker has ended.
   void ended() { evidence_.set(); }
-  /// Workers of another node have ended with success, the last one at that time. Of several nodes
-  /// that tell so, the first one counts.
+  /// Workers of another node have ended with success, the last one at that time. If several nodes
+  /// report this, the first report counts.
   ELASTIC_DECL void ended_elsewhere(const std::vector<int>& ranks, time_point at);
   /// The stderr or the error file of a worker may have an exception.
   ELASTIC_DECL void failing();
 
-  /// The workers do something because they are inspected.
+  /// The workers are active only because they are being inspected.
   void disturb() { is_disturbed_ = true; }
 
   /// Watches the workers of an attempt, or of an epoch. Without `job_diagnosis::notices` it waits.

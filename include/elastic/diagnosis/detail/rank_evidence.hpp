@@ -21,14 +21,14 @@ enum class process_state { unknown, running, sleeping, uninterruptible, stopped,
 
 /// Whether PyTorch's recorder in a worker reported its positions.
 enum class recorder_state {
-  /// There is none (an older PyTorch or another library), or it was not asked.
+  /// There is no recorder (an older PyTorch or another library), or it was not asked.
   absent,
   answered,
   /// It accepted the question, or should have, but did not answer in time.
   silent,
 };
 
-/// What is known about one rank while the job is stalled. Unknown fields have their defaults. Texts
+/// The evidence about one rank while the job is stalled. Unknown fields have their defaults. Texts
 /// are as the worker wrote them: show them with `printable_line`.
 struct rank_evidence {
   int rank = 0;

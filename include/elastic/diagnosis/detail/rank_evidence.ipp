@@ -66,7 +66,7 @@ inline void describe(collective_call& call, record_rows& rows) {
   rows.milliseconds("age_ms", call.age, presence::sparse);
 }
 
-/// Writes only what is compared between ranks.
+/// Writes only the fields that are compared between ranks.
 inline void describe_previous(collective_call& call, record_rows& rows) {
   rows.text("previous", call.operation, limits::collective_name_bytes);
   rows.number("previous_sequence", call.sequence, 0, digest_most_number);

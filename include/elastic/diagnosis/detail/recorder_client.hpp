@@ -13,9 +13,9 @@ namespace elastic::detail {
 
 /// Asks PyTorch's own server in a worker, at a Unix socket (see embedded/inspection_hook.py).
 ///
-/// Errors: `errc::connection_failed` if nobody listens, `errc::protocol_violation` if the answer is
-/// not HTTP or exceeds `most_bytes`, `errc::invalid_argument` if another user listens there.
-/// Cancellation: all types. Time limits are the caller's.
+/// Errors: `errc::connection_failed` if no process listens there, `errc::protocol_violation` if the
+/// answer is not HTTP or exceeds `most_bytes`, `errc::invalid_argument` if another user listens
+/// there. Cancellation: all types. Time limits are the caller's.
 /// @param handler  the name of the server's handler, such as "fr_trace_json"
 /// Result: empty if the server has no such handler.
 ELASTIC_DECL task<std::string> ask_recorder(std::string socket, std::string handler,
@@ -25,10 +25,10 @@ ELASTIC_DECL task<std::string> ask_recorder(std::string socket, std::string hand
 /// other backends. Errors: those of `ask_recorder`.
 ELASTIC_DECL task<std::vector<std::string>> read_recorders(std::string socket);
 
-/// The same, as a worker has left them that ended by an exception.
+/// The recorders that a worker left in files when an exception ended it.
 ///
-/// @param socket  the one at which its server listened
-/// Result: empty if it has left none, or more than `limits::recorder_bytes` for each.
+/// @param socket  the socket at which its server listened
+/// Result: empty if it has left none, or if they exceed `limits::recorder_bytes`.
 ELASTIC_DECL std::vector<std::string> read_left_recorders(const std::string& socket);
 
 }  // namespace elastic::detail

@@ -42,16 +42,17 @@ class round_inspection {
     request() = default;
 
     question what = question::digests;
-    /// For end_rank: the rank, and the reason as one line. For ended: what only the caller knows.
+    /// For end_rank: the rank, and the reason as one line. For ended: a text in the caller's own
+    /// format.
     int rank = -1;
     std::string reason = {};
   };
-  /// Inspects the workers of this node. Result: the answer, in a format that only the caller knows;
-  /// empty: there is none.
+  /// A function that inspects the workers of this node. Result: the answer, in the caller's own
+  /// format; empty: there is none.
   using inspector = std::function<task<std::string>(request)>;
 
-  /// @param is_open  false: this node inspects its own workers only; it asks and answers no other
-  ///                 node, but tells them of ends
+  /// @param is_open  false: this node inspects only its own workers. It neither asks nor answers
+  ///                 other nodes, but it reports ended workers to them
   ELASTIC_DECL round_inspection(const rendezvous_round& round, std::shared_ptr<time_source> time,
                                 logger log, inspector inspect, bool is_open = true);
 
@@ -67,9 +68,10 @@ class round_inspection {
   /// Errors: none. Cancellation: all types.
   ELASTIC_DECL task<std::vector<std::optional<std::string>>> ask(request asked);
 
-  /// Tells every other node, unless one of them has told of that kind in this round before.
+  /// Sends a message to every other node, unless another node has already sent one of this kind in
+  /// this round.
   ///
-  /// Result: whether this node is the first to tell; true without other nodes or the store.
+  /// Result: whether this node is the first to send it; true without other nodes or the store.
   /// Errors: none. Cancellation: all types.
   ELASTIC_DECL task<bool> tell_first(request told);
 

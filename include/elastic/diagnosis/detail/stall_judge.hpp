@@ -26,8 +26,8 @@ struct stall_judge_options {
 ///
 /// A rank holds up others if they wait in an operation of a group that it has not entered, and if
 /// it does not itself wait for a rank that has not entered another operation. Sequence numbers of
-/// different groups are not comparable. A rank whose groups or evidence are unknown, or of which
-/// there is no evidence, makes the verdict less certain, and is blamed only on known facts.
+/// different groups are not comparable. A rank whose groups are unknown, or for which there is no
+/// evidence, makes the verdict less certain, and is blamed only on known facts.
 /// docs/design/diagnosis.md has the rules.
 ///
 /// @param evidence  one entry for each rank whose agent answered, including ranks whose process
@@ -35,16 +35,16 @@ struct stall_judge_options {
 ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidence,
                                        const stall_judge_options& options = {});
 
-/// Whom to end so that a stalled job can begin anew.
+/// The rank to end so that a stalled job can start again.
 struct stall_remedy {
-  /// -1: nobody, since nobody is certainly to blame.
+  /// The rank; -1: none, since no rank is certainly to blame.
   int rank = -1;
   /// A sentence that begins with the rank's name.
   std::string reason = {};
 };
 
-/// The first rank that is certainly to blame. One whose process has ended cannot be ended again: a
-/// rank that waits stands for it.
+/// The first rank that is certainly to blame. If its process has already ended, a rank that waits
+/// is ended instead.
 ELASTIC_DECL stall_remedy remedy_for(const stall_verdict& verdict,
                                      const std::vector<rank_evidence>& evidence);
 

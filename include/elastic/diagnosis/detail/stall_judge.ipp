@@ -108,8 +108,8 @@ ELASTIC_DECL auto stall_judge::of_stopped() const -> outcome {
                   in_frame(first(ranks)), while_others_wait(operation)));
 }
 
-/// Whether all members of a group that run wait there for one that has ended. Otherwise they may
-/// wait for one that runs.
+/// Whether all running members of a group wait there for a member that has ended. Otherwise they
+/// may wait for one that runs.
 ELASTIC_DECL bool stall_judge::waits_for_ended(const rank_group& group) const {
   if (!group.is_complete || group.waiting == 0) return false;
   std::int64_t sequence = 0;
@@ -264,7 +264,7 @@ ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference s
   return {};
 }
 
-/// Why a rank has not entered the operation of the others.
+/// The reason why a rank has not entered the operation of the others.
 ELASTIC_DECL stall_verdict::kind stall_judge::cause_of(const rank_evidence& rank) const {
   // FUSE and some others wait interruptibly, in state S.
   const bool is_in_kernel = rank.state == process_state::uninterruptible ||
@@ -418,7 +418,8 @@ ELASTIC_DECL auto stall_judge::of_stacks() const -> outcome {
                   whereabouts(first(ranks), cause)));
 }
 
-/// Each rank is counted once: by its operation, else by what its processor does.
+/// The verdict that blames no rank. It counts each rank once: by its operation or, without one, by
+/// its use of the processor.
 ELASTIC_DECL stall_verdict stall_judge::nobody() const {
   std::size_t computing = 0;
   std::size_t silent = 0;

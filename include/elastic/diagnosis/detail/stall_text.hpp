@@ -66,7 +66,8 @@ ELASTIC_DECL std::string_view file_system_of(std::string_view wait_channel);
 /// Whether a rank uses a processor, even if it has to share one with others.
 ELASTIC_DECL bool computes(const rank_evidence& rank);
 
-/// "it is in data.py:88 read_shard", and what else may hold up the rank.
+/// The location and state of a rank, such as "it is in data.py:88 read_shard", with other possible
+/// reasons for its delay.
 ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_verdict::kind cause);
 
 /// A text that is equal for calls that match each other: the operation and, if these must be the
@@ -82,9 +83,9 @@ inline bool is_in_collective(const std::vector<stack_frame>& stack) {
 /// Whether a program is about to end.
 ELASTIC_DECL bool is_in_teardown(const std::vector<stack_frame>& stack);
 
-/// Where the main thread of a rank is: "; it is in data.py:88 read_shard", "; its interpreter does
-/// not end, since wandb holds it, in sync.py:88 finish", "; its main thread waits in the kernel, in
-/// futex_do_wait"; empty if that is not known.
+/// The location of a rank's main thread: "; it is in data.py:88 read_shard", "; its interpreter
+/// does not end, since wandb holds it, in sync.py:88 finish", "; its main thread waits in the
+/// kernel, in futex_do_wait"; empty if that is not known.
 ELASTIC_DECL std::string place_of(const rank_evidence& rank);
 
 /// Lines of evidence about a rank: its positions, its process, its stack.

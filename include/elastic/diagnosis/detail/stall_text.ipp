@@ -211,11 +211,11 @@ inline std::string library_module(std::string_view file) {
   return module;
 }
 
-/// What Python calls at its end: an installed package, a module of its library, or else the user's
-/// file. Empty if the stack does not show that.
+/// The code that Python runs when it exits: an installed package, a module of its library, or else
+/// the user's file. Empty if the stack does not show that.
 inline std::string holder_at_end(const std::vector<stack_frame>& stack) {
   if (stack.empty() || stack.size() >= limits::stack_frames) return {};
-  // `_shutdown` of threading waits for threads, and calls what was registered there.
+  // `_shutdown` of threading waits for threads, and calls the functions that were registered there.
   const bool is_shutdown = stack.back().function == "_shutdown" &&
                            stack.back().file.ends_with("/threading.py");
   const bool calls_other = is_shutdown && stack.size() > 1;

@@ -10,9 +10,9 @@
 
 namespace elastic::detail {
 
-/// Which ranks hold up a job, and why.
+/// The verdict on a stall: the ranks that hold up the job, and the cause.
 struct stall_verdict {
-  /// Why a job has stalled.
+  /// The cause of a stall.
   enum class kind {
     /// No rank can be blamed.
     unknown,
@@ -32,13 +32,13 @@ struct stall_verdict {
     behind,
     /// The same, but it computes: slow, not hung.
     slow,
-    /// A rank answers nothing while all others wait.
+    /// A rank does not answer while all others wait.
     silent,
     /// All ranks have entered the operation, and it does not end.
     transport,
   };
 
-  /// How sure a verdict is: policies that kill workers should require `certain`.
+  /// The confidence in a verdict. Policies that kill workers should require `certain`.
   enum class confidence_level { none, likely, certain };
 
   kind cause = kind::unknown;

@@ -12,7 +12,7 @@
 
 namespace elastic::detail {
 
-/// When a job counts as stalled.
+/// The conditions under which a job counts as stalled.
 struct stall_watch_options {
   /// A fixed time without a step, more than 0, whatever the length of steps. Empty: `least` or
   /// `step_factor` times the longest step so far, whichever is longer.
@@ -23,8 +23,8 @@ struct stall_watch_options {
 
 /// The result of an inspection of the ranks of a job.
 struct stall_look {
-  /// How long the oldest outstanding operation of any rank has been so. Empty: no recorder
-  /// answered. Zero: all answered, and no operation is outstanding.
+  /// The age of the oldest outstanding operation of any rank. Empty: no recorder answered. Zero:
+  /// all answered, and no operation is outstanding.
   std::optional<duration> longest_wait = {};
   /// Whether no rank used a processor for more than a few percent of the time.
   bool is_idle = false;
@@ -44,7 +44,7 @@ class stall_watch {
   /// Result: whether it ends a stall.
   bool step(std::int64_t number, time_point now);
 
-  /// When to ask next; `time_point::max()` while the job is stalled.
+  /// The time of the next inspection; `time_point::max()` while the job is stalled.
   time_point wake_at() const;
 
   /// Whether to inspect now.
@@ -56,8 +56,8 @@ class stall_watch {
 
   bool is_stalled() const { return is_stalled_; }
 
-  /// When the stall began: with the oldest outstanding operation, but not before the last step;
-  /// without recorders, with the last step. Only while the job is stalled.
+  /// The beginning of the stall: that of the oldest outstanding operation, but not before the last
+  /// step; without recorders, the last step. Only while the job is stalled.
   time_point stalled_since() const { return stalled_since_; }
 
   /// The time without progress after which the job counts as stalled.

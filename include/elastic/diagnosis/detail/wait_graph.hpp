@@ -32,7 +32,7 @@ struct group_member {
 struct rank_group {
   /// The name to show: its description or, without one, PyTorch's name, such as "0".
   std::string label;
-  /// Whether `members` is complete: who they are is known, and there is evidence of each.
+  /// Whether `members` is complete: all members are known, and there is evidence about each.
   bool is_complete = false;
   std::vector<group_member> members = {};
   std::size_t waiting = 0;
@@ -56,7 +56,7 @@ class wait_graph {
  public:
   /// @param least_wait  a rank that entered an operation more recently does not count as waiting in
   ///     it
-  /// @param lacks_ranks  the job has ranks of which there is no evidence
+  /// @param lacks_ranks  there is no evidence about some ranks of the job
   ELASTIC_DECL wait_graph(const std::vector<rank_evidence>& evidence, duration least_wait,
                           bool lacks_ranks);
 
