@@ -30,7 +30,8 @@ ELASTIC_DECL std::string log_line(log_level level, wall_time moment, std::string
 ELASTIC_DECL void show_text(std::string_view text, int descriptor = STDERR_FILENO);
 
 /// Writes log records to a descriptor, such as stderr. It is meant for programs, not for libraries.
-/// Each begins a new line, whatever output of workers this process has shown there.
+/// Each record begins a new line, even if this process has shown an unfinished line of a worker
+/// there.
 ///
 /// If the other end does not read, it waits once for a tenth of a second, and then drops records
 /// until there is room again; a line then says how many were dropped. A closed other end is

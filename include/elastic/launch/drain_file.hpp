@@ -23,8 +23,8 @@ namespace elastic {
 /// ignored.
 ///
 /// If its directory is removed, the log says so, and the wait never ends.
-/// Result: the reason: the file's name and its text, on one line. If the text cannot be read, the
-/// reason says why; the file has the same effect.
+/// Result: the reason, which is the file's name and its text on one line. If the text cannot be
+/// read, the reason says why; the file has the same effect.
 /// Errors: `errc::file_access` if the directory does not exist; `errc::invalid_argument` if `time`
 /// is null.
 /// Cancellation: all types.

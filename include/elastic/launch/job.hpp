@@ -33,9 +33,9 @@ namespace elastic {
 ///     …
 ///     training.stop();      // on_end gets a result whose state is `stopped`
 ///
-/// One object runs once. The run needs nothing of the object: the destructor asks it to stop, as
+/// One object runs once. The run does not depend on the object: the destructor asks it to stop, as
 /// `stop()` does, and does not wait. The handler is still called, with a result whose state is
-/// `stopped`. Whoever waits for the end keeps the context running until then.
+/// `stopped`. If you wait for the end, keep the context running until then.
 ///
 /// Thread-safety: `stop`, `kill`, `view`, `dump`, `carry_out` and the destructor from any thread;
 /// the rest from one thread at a time.
@@ -58,12 +58,12 @@ class job {
     worker_state state = worker_state::init;
     /// The job has ended on this node, in `state`; nothing changes any more.
     bool has_ended = false;
-    /// The number of the round that this node joined last, whose first is 0; -1: it joined none.
+    /// The number of the round that this node joined last, counted from 0; -1: it joined none.
     int round = -1;
-    /// The rank of this node in that round, and how many nodes it has.
+    /// The rank of this node in that round, and the number of nodes of the round.
     int group_rank = 0;
     int group_world_size = 0;
-    /// How many workers all nodes have in that round.
+    /// The number of workers of all nodes in that round.
     int world_size = 0;
     /// How often the workers were restarted after a failure.
     int restarts = 0;
@@ -118,8 +118,8 @@ class job {
   /// The current state of the job on this node, which no later change changes; never null.
   ELASTIC_DECL std::shared_ptr<const snapshot> view() const;
 
-  /// Writes what the job does on this node, and since when, for people: `local_agent::dump`.
-  /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
+  /// Writes a readable summary of the job's state on this node: see `local_agent::dump`. Errors:
+  /// those of the stream. Thread-safety: any thread, but not a signal handler.
   ELASTIC_DECL void dump(std::ostream& out) const;
 
   /// Asks the workers to end: with SIGTERM, and with SIGKILL after `shutdown_timeout` of the

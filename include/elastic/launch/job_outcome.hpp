@@ -29,8 +29,8 @@ ELASTIC_DECL int exit_code(const std::exception& failure);
 ELASTIC_DECL bool has_failed_elsewhere(const run_result& result);
 
 /// The text that `elasticrun` writes to stderr after an unsuccessful run: the report of the
-/// failures, or on which other node the job failed, and where the log files are. Empty after
-/// success.
+/// failures, or the name of the other node on which the job failed, and the place of the log files.
+/// Empty after success.
 ELASTIC_DECL std::string closing_words(const std::string& name, const run_result& result);
 
 /// The content of the launcher's own error file: the error file of the root cause of a failed run,

@@ -27,9 +27,9 @@ struct launch_config {
     fork,
   };
 
-  /// Which processors the workers of a machine run on. The names are torchrun's.
+  /// The choice of processors for the workers of a machine. The names are torchrun's.
   enum class processor_binding {
-    /// Wherever this program may run.
+    /// All processors on which this program may run.
     none,
     /// All processors of the worker's NUMA node.
     node,
@@ -47,7 +47,7 @@ struct launch_config {
   /// output goes. If it names a function and no program, the program is this one, whose main must
   /// begin with `run_entrypoint`.
   worker_spec workers = {};
-  /// How the nodes of the job meet. `log` is set by `make_agent`.
+  /// The rendezvous of the job's nodes. `make_agent` sets `log`.
   rendezvous_parameters rendezvous = {};
 
   /// A job of one node: of `rendezvous`, only `run_id` and `use_ring` are used, and an empty run id
@@ -67,9 +67,10 @@ struct launch_config {
   guard_policy guard = guard_policy::best_effort;
   /// The guard's program, such as the installed elastic-guard; empty: the built-in one.
   std::string guard_file = {};
-  /// What decides where output goes: "default" or another name in the logs_specs_registry.
+  /// The object that decides where output goes: "default" or another name in the
+  /// logs_specs_registry.
   std::string logs_specs = "default";
-  /// Where events go: "null", "console" or another name in the event handler registry.
+  /// The handler of events: "null", "console" or another name in the event handler registry.
   std::string event_log_handler = "null";
 
   /// The signals that stop the job or are passed on to its workers if a program runs the agent; see

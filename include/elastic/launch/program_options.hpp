@@ -12,7 +12,7 @@ namespace elastic {
 struct agent_services;
 struct launch_config;
 
-/// What a program does around an agent, besides handling the signals of its launch_config: see
+/// The options of a program that runs an agent, besides the signals of its launch_config: see
 /// `run_as_program`. The trace and the status need the opt-in module status: `add_status`.
 struct program_options {
   /// The file that takes this node out of the job when it appears, see `wait_for_drain_file`;
@@ -29,9 +29,9 @@ struct program_options {
   /// Receives the URL of the status server once it listens, with the token if the server has
   /// generated one. Default: "Status: <URL>" goes to stderr.
   std::function<void(const std::string& url)> on_status = {};
-  /// Adds to the services of the agent what an opt-in module does for the options above. Called by
-  /// the constructor of program_run, which throws its errors. Default: nothing is added, and an
-  /// option above that needs the module is refused.
+  /// Adds the parts of an opt-in module that the options above need to the services of the agent.
+  /// Called by the constructor of program_run, which throws its errors. Default: nothing is added,
+  /// and an option above that needs the module is refused.
   std::function<void(const launch_config& config, const program_options& options,
                      agent_services& services)>
       complete = {};

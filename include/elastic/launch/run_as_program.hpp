@@ -22,7 +22,7 @@ namespace detail {
 struct program_plan;
 }  // namespace detail
 
-/// What a program does around an agent, in two steps: it completes the services for the agent, and
+/// A run of an agent as a program's job, in two steps: it completes the services for the agent, and
 /// then runs the agent. Use it in launchers that add their own services in between, or run tasks
 /// beside the agent; otherwise call `run_as_program`.
 ///
@@ -49,8 +49,8 @@ class program_run {
   /// is restored.
   ///
   /// The program_run may be destroyed before the task has ended.
-  /// @param companions  tasks that run beside the agent. When it has ended, they get terminal
-  ///                    cancellation. A task that ends before the agent stops the job, as if the
+  /// @param companions  tasks that run beside the agent. When it has ended, they are cancelled with
+  ///                    type terminal. A task that ends before the agent stops the job, as if the
   ///                    caller had cancelled it; its error is thrown
   /// Result: that of `local_agent::run`.
   /// Errors: those of `local_agent::run`; `errc::invalid_argument` at once if `agent` is null.
@@ -63,8 +63,8 @@ class program_run {
   std::shared_ptr<const detail::program_plan> plan_;
 };
 
-/// Makes the agent that a configuration describes, and runs it as a program does: with signals,
-/// and drain file, as in `program_run::run`.
+/// Makes the agent that a configuration describes, and runs it as a program does: with signals and
+/// a drain file, as in `program_run::run`.
 ///
 /// Result, cancellation: those of `program_run::run`.
 /// Errors: those of `program_run::run`. The call itself throws those of the constructor of

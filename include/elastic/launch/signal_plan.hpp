@@ -9,10 +9,10 @@
 
 namespace elastic {
 
-/// What a program that runs an agent does with the signals that it receives. The defaults are
+/// The reactions of a program that runs an agent to the signals that it receives. The defaults are
 /// torchrun's.
 struct signal_plan {
-  /// These stop the job cleanly; the workers get the same signal.
+  /// These stop the job cleanly; the workers receive the same signal.
   std::vector<int> stop = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
   /// These are passed on to the workers, and the job continues.
   std::vector<int> forward = {};

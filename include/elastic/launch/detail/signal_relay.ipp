@@ -68,7 +68,7 @@ inline task<void> receive_signals(asio::signal_set& signals, signal_plan plan,
     stop_request request;
     request.signal = is_in(plan.preempt, number) ? SIGTERM : number;
     request.reason = fmt::format("{} received", signal_name(number));
-    // Many senders repeat SIGTERM or send SIGHUP after it, without meaning to kill at once.
+    // Many senders repeat SIGTERM, or send SIGHUP after it, without the intention to kill at once.
     request.escalates = number == SIGINT;
     receiver.stop(std::move(request));
   }

@@ -19,7 +19,7 @@ struct prepared_workers {
   std::string notice;
 };
 
-/// Errors: those of `make_agent`, except those of the rendezvous.
+/// Derives them. Errors: those of `make_agent`, except those of the rendezvous.
 ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config, agent_services services);
 
 }  // namespace elastic::detail

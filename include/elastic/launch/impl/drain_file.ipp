@@ -45,7 +45,7 @@ ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text&
 ELASTIC_DECL bool may_drain(std::uint32_t owner, bool has_other_names, std::uint32_t self,
                             std::uint32_t directory_mode) {
   if ((directory_mode & S_IWOTH) == 0) return true;
-  // Others than the owner can create a hard link to a file.
+  // Users other than the owner can create a hard link to a file.
   return (owner == self || owner == 0) && !has_other_names;
 }
 
@@ -72,7 +72,7 @@ inline drain_text read_drain_file(const std::string& path) {
     content.problem = "it cannot be read: " + errno_text(errno);
     return content;
   };
-  // The file may be anything, such as a pipe without a writer, so it must not block.
+  // The open must not block: the file may be of any type, such as a pipe without a writer.
   const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file) return failed();
   struct stat status{};
@@ -121,8 +121,8 @@ class name_watch {
   /// The directory no longer exists under its name.
   bool is_lost() const { return is_lost_; }
 
-  /// Waits until something has happened to the name or the directory is lost. Only if the kernel
-  /// reports it.
+  /// Waits until the file of this name has changed, or the directory is lost. Only if the kernel
+  /// reports changes.
   task<void> changed() {
     while (!take_events() && !is_lost_) {
       co_await stream_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
