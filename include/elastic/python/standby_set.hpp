@@ -46,13 +46,13 @@ class import_record;
 ///     …
 ///     co_await standbys->stop();
 ///
-/// A process gets a standby if its program is a Python interpreter (or runs one with all its
-/// arguments), runs a script, module or code, and inherits its standard input
-/// and no further descriptor. Processes share a pool of standbys if they differ only in their
-/// variables and processors, and those variables are not such that libraries read (`OMP_…`,
-/// `LD_…`). A standby whose imports have read a variable in which they differ serves only the
-/// process that it was made for. The script runs only in processes that `launch` returns; a problem
-/// with a standby leads to a start without it.
+/// A standby is made for a process if its program is a Python interpreter (or runs one with all its
+/// arguments), if it runs a script, module or code, and if it inherits its standard input and no
+/// further descriptor. Processes share a pool of standbys if they differ only in their processors
+/// and in variables, except those that libraries read (`OMP_…`, `LD_…`). A standby whose imports
+/// have read a variable in which the processes differ serves only the process that it was made for.
+/// The script runs only in processes that `launch` returns. If there is a problem with a standby,
+/// the process starts without it.
 ///
 /// Thread-safety: one strand at a time, the one it was given.
 class ELASTIC_EXPORT standby_set final : public process_launcher {
@@ -94,10 +94,11 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   /// Kills the standbys without waiting for them: see `stop`.
   ~standby_set() override = default;
 
-  /// Starts a process: from a standby that is ready; or from one that has done more than half of
-  /// its imports, for which it waits at most twice as long as all of them take; or else with the
-  /// launcher of the services. If a standby ends instead of becoming the process, the next one is
-  /// taken. One line of the log says which, and why, except for the first start.
+  /// Starts a process in one of three ways: from a standby that is ready; from one that has done
+  /// more than half of its imports, for which it waits at most twice as long as all imports take;
+  /// or with the launcher of the services. If a standby ends instead of becoming the process, the
+  /// next one is used. Except for the first start, one line of the log says which way was chosen,
+  /// and why.
   ///
   /// Errors and cancellation: those of the launcher.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
@@ -125,8 +126,8 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   ELASTIC_DECL void mark_stepped();
 
   /// Announces processes that will be launched for the first time, so that `make_ahead` makes
-  /// standbys for them, too. What only an attempt decides, such as ranks and sizes, is not known: a
-  /// standby whose imports asked for it is not used.
+  /// standbys for them, too. Values that only an attempt decides, such as ranks and sizes, are
+  /// unknown. A standby whose imports have read one of them is not used.
   ELASTIC_DECL void expect(std::vector<process_spec> specs);
 
   /// Does the same as `keep_warm` between two attempts, and before the first: makes standbys for
@@ -139,14 +140,14 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   /// processes will soon be restarted. May be called before `keep_warm`.
   ELASTIC_DECL void hurry();
 
-  /// To be called while the processes end before a restart: waiting standbys check whether the
-  /// modules that they imported have changed, so that `launch` need not wait for it.
+  /// Makes waiting standbys check whether the modules that they imported have changed. Call it
+  /// while the processes end before a restart, so that `launch` need not wait for the check.
   ELASTIC_DECL void check();
 
   /// From now on, standbys run the script up to the point that it chooses (`survive.prepare()`).
-  /// Waiting standbys are replaced, and serve as they are until then. If a standby does not reach
-  /// that point, or its script asks for what only an attempt decides, this mode ends, and standbys
-  /// only import again.
+  /// Waiting standbys are replaced, but can still be used until then. If a standby does not reach
+  /// that point, or if its script reads a value that only an attempt decides, this mode ends, and
+  /// standbys only import again.
   ELASTIC_DECL void run_scripts();
 
   /// Waits until all standbys are ready, or no more are being made at present.
@@ -171,10 +172,10 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   /// How many standbys wait.
   ELASTIC_DECL std::size_t ready() const;
 
-  /// How many standbys are not ready, of those that there should be.
+  /// The number of standbys that should exist but are not ready.
   ELASTIC_DECL std::size_t missing() const;
 
-  /// Why no more standbys are made; empty if they are.
+  /// The reason why no more standbys are made; empty if they are.
   const std::optional<std::string>& off() const { return plan_.off(); }
 
   /// How the processes of this attempt were started.
@@ -186,7 +187,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   /// A process that was launched or is expected.
   struct slot {
     process_spec spec;
-    /// Those with the same key share standbys.
+    /// The key of its pool: processes with the same key share standbys.
     std::string pool;
     /// The imports of the process; null if they are not recorded.
     std::shared_ptr<detail::import_record> record;
@@ -212,7 +213,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
     bool began_alone = false;
     /// The variables that it has read.
     std::set<std::string> variables;
-    /// How many bytes of the record of imports it knows.
+    /// The number of bytes of the record of imports that it has received.
     std::size_t known_bytes = 0;
     /// The modules that it does not import.
     std::set<std::string> left_out;
@@ -225,10 +226,10 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   };
   using standby_pointer = std::shared_ptr<standby>;
 
-  /// Why a standby did not become a process.
+  /// The reason why a standby did not become a process.
   struct refusal {
     std::string reason;
-    /// Another standby may do better.
+    /// The problem concerns only this standby: another one may work.
     bool is_of_one = false;
   };
 
@@ -303,7 +304,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
                                                            duration timeout);
   ELASTIC_DECL std::string modules_text() const;
 
-  // Result: why it did not become the process; an empty reason on success.
+  // Makes a standby become the process. Result: the reason why it did not; empty on success.
   ELASTIC_DECL task<refusal> hand_over(standby_pointer ready, process_spec target,
                                        std::string record_place);
 
@@ -332,7 +333,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   duration cost_ = duration::zero();
   /// Standbys also import what workers have imported later.
   bool uses_records_ = true;
-  /// How many standbys in a row ended by a signal before the script came to its point.
+  /// The number of standbys in a row that a signal ended before the script reached its point.
   int lost_runs_ = 0;
   /// Whether standbys run the script up to its point; empty: no worker has named a point.
   std::optional<bool> runs_scripts_;

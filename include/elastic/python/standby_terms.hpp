@@ -12,11 +12,11 @@
 
 namespace elastic {
 
-/// How an agent keeps a pool of standbys for its workers, which saves the imports at a restart. A
-/// standby is a Python interpreter that was started with a worker's command line, has already
-/// imported its modules, and waits. It becomes a worker of the next attempt and then runs the
-/// script. It serves any worker of the node, unless its imports have read a variable that tells the
-/// workers apart, such as LOCAL_RANK.
+/// The terms on which an agent keeps a pool of standbys for its workers, which saves the imports at
+/// a restart. A standby is a Python interpreter that was started with a worker's command line, has
+/// already imported its modules, and waits. It becomes a worker of the next attempt and then runs
+/// the script. It serves any worker of the node, unless its imports have read a variable that tells
+/// the workers apart, such as LOCAL_RANK.
 struct warm_standby {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   warm_standby() = default;

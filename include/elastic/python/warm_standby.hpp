@@ -16,7 +16,7 @@ struct agent_services;
 /// its standbys are ready, at most 30 s later; the others continue meanwhile. Healthy workers
 /// continue until their standbys are ready, for at most 10 s when a node waits to join, and 2 s
 /// when a node is lost.
-/// Errors: those of `validate`; `errc::invalid_argument` if the services have an extension.
+/// Errors: those of `validate`; `errc::invalid_argument` if the services have standbys already.
 ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms);
 
 }  // namespace elastic

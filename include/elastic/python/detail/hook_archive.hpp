@@ -25,8 +25,8 @@ class hook_archive {
   /// False if memory or descriptors were lacking. `hooked` then changes nothing.
   bool exists() const { return static_cast<bool>(memory_); }
 
-  /// The same process with the hook. The variable gets the value "HAD_PATH:VALUE", where HAD_PATH
-  /// is 1 if there was a PYTHONPATH, as `restore_path` needs it.
+  /// The same process with the hook. Sets the variable to "HAD_PATH:VALUE". HAD_PATH is 1 if there
+  /// was a PYTHONPATH, which `restore_path` needs to know.
   ELASTIC_DECL process_spec hooked(process_spec spec, const std::string& variable,
                                    std::string_view value) const;
 

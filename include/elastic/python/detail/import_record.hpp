@@ -13,8 +13,8 @@
 namespace elastic::detail {
 
 /// The imports that a worker records by embedded/import_recorder.py, in memory that the worker
-/// writes while the agent reads. Its content is untrusted: a standby gets it unchanged, and at most
-/// `largest` bytes of it.
+/// writes while the agent reads. Its content is untrusted: it is passed to standbys unchanged, and
+/// at most `largest` bytes of it.
 ///
 /// If the memory could not be created, for example because descriptors ran out, it is empty and
 /// nothing is recorded.
@@ -28,7 +28,7 @@ class import_record {
   /// The record so far.
   ELASTIC_DECL std::string text() const;
 
-  /// Its size in bytes; grows when more is recorded.
+  /// The size of the record in bytes; it grows when more is recorded.
   ELASTIC_DECL std::size_t size() const;
 
   /// "INODE:PATH", for the process that records; empty: recording is impossible.

@@ -18,18 +18,18 @@ namespace elastic::detail {
 /// The facts when a round must end while the workers of this node run.
 struct planned_restart_view {
   rendezvous_change::cause why = rendezvous_change::cause::node_waiting;
-  /// How much time is left until the workers must be gone.
+  /// The remaining time until the workers must be gone.
   duration grace = duration::max();
   /// How many workers would restart without a standby.
   std::size_t cold = 0;
-  /// Why no more standbys are made; empty if they are.
+  /// The reason why no more standbys are made; empty if they are.
   std::optional<std::string> obstacle = {};
   /// Whether the job pauses, so that no worker starts until it resumes.
   bool is_pause = false;
 };
 
-/// How long the workers may continue until their standbys are ready, and a clause that gives the
-/// reason.
+/// The time for which the workers may continue until their standbys are ready, and a clause that
+/// gives the reason.
 struct planned_restart {
   /// The wait if a node wants to join, and if a node has left or is lost.
   static constexpr std::chrono::seconds patience{10};

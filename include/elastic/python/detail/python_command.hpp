@@ -20,7 +20,8 @@ struct python_command {
   std::string name;
 };
 
-/// Result: empty if the interpreter would run none of these, or an argument is unknown.
+/// Parses the arguments. Result: empty if the interpreter would run none of these, or an argument
+/// is unknown.
 inline std::optional<python_command> parse_python_command(
     const std::vector<std::string>& arguments) {
   using kind = python_command::kind;

@@ -16,14 +16,15 @@ namespace elastic::detail {
 
 /// The instructions for the hook of a standby.
 struct standby_task {
-  /// "auto,-module", "torch,pandas", or empty for a standby that imports nothing.
+  /// The modules to import: "auto,-module", "torch,pandas", or empty for a standby that imports
+  /// nothing.
   std::string modules;
   /// "script", "module" or "code", and its name.
   std::string kind;
   std::string name;
   /// Whether it runs the script up to a point that the script chooses.
   bool runs_script = false;
-  /// Whether workers run meanwhile, which it must not disturb.
+  /// Whether it must yield to workers that run meanwhile.
   bool stands_back = true;
   /// The hook's archive, in bytes.
   std::size_t archive_size = 0;

@@ -40,8 +40,8 @@ class standby_part final : public agent_part {
   ELASTIC_DECL bool do_workers_run() const;
   ELASTIC_DECL void record(const standby_set::counts& pool);
 
-  // Whether this node joins only once its standbys are ready: no attempt has begun, and the others
-  // may run without this node.
+  // Whether this node joins only once its standbys are ready. That holds if no attempt has begun
+  // and the others may run without this node.
   bool joins_warm() const { return context_.job_may_grow && !has_begun_; }
 
   warm_standby terms_;

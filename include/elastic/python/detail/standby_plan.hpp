@@ -18,18 +18,18 @@ namespace elastic::detail {
 /// The facts from which a `standby_set` chooses its next step.
 struct standby_view {
   time_point now;
-  /// When workers were started last.
+  /// The time at which workers were started last.
   time_point launched;
   /// Whether workers that end may be restarted.
   bool may_restart = true;
-  /// What the workers do.
+  /// The stage of the workers.
   enum class stage {
     /// They run: the first standby is made after the delay, or after the first step of all, and
     /// then one after the other.
     work,
     /// They run only until their standbys are ready: there is no delay.
     last_steps,
-    /// None runs, so standbys disturb no worker: all are made at once.
+    /// No worker runs, so standbys disturb none: all are made at once.
     absence,
   };
   stage workers = stage::work;
@@ -39,7 +39,7 @@ struct standby_view {
   std::size_t missing = 0;
   /// Standbys whose workers have imported more since they were made; empty if unknown.
   std::optional<std::size_t> outdated = {};
-  /// Whether one that waits has only imported, though standbys run the script by now.
+  /// Whether a waiting standby has only imported, although new standbys run the script.
   bool lacks_script = false;
   /// Standbys that wait.
   std::size_t ready = 0;
@@ -86,7 +86,7 @@ class standby_plan {
   /// Notes that a standby has finished its imports and waits.
   void ready() { deaths_ = 0; }
 
-  /// Notes that none was outdated at the time of this view.
+  /// Notes that no standby was outdated at the time of this view.
   ELASTIC_DECL void reviewed(const standby_view& view);
 
   /// Notes that a standby ended or broke the protocol before it was ready. After three in a row, no
@@ -101,12 +101,12 @@ class standby_plan {
   /// no more are made.
   ELASTIC_DECL void refused(const std::string& reason, int attempt);
 
-  /// Notes a module that no standby imports from now on.
-  /// Result: whether the module is new; if not, no more standbys are made.
+  /// Notes a module that no standby imports from now on. Result: whether the module is new. If it
+  /// is not, a standby has ignored the list, and no more standbys are made.
   ELASTIC_DECL bool dropped(const std::string& module);
 
-  /// Whether a worker that has to start waits for a standby in the making: if that has done more
-  /// than half of its work.
+  /// Whether a worker that must start waits for a standby that is being made. It does if the
+  /// standby has done more than half of its work.
   /// @param spent  the processor time that it has used
   /// @param all  the processor time that a whole one takes; 0: unknown
   static bool is_worth_waiting(duration spent, duration all) {
@@ -116,7 +116,7 @@ class standby_plan {
   /// Notes that standbys are impossible.
   ELASTIC_DECL void give_up(std::string reason);
 
-  /// Why no more are made; empty if they are.
+  /// The reason why no more standbys are made; empty if they are.
   const std::optional<std::string>& off() const { return off_; }
 
   const std::set<std::string>& dropped_modules() const { return dropped_; }
@@ -129,7 +129,7 @@ class standby_plan {
   ELASTIC_DECL standby_step review(const standby_view& view) const;
 
   duration delay_;
-  /// How long after the workers' start standbys are checked for being outdated.
+  /// The time after the workers' start at which standbys are checked for being outdated.
   duration review_after_{};
   int deaths_ = 0;
   int losses_ = 0;

@@ -48,7 +48,7 @@ ELASTIC_DECL void standby_plan::refused(const std::string& reason, int attempt) 
 ELASTIC_DECL bool standby_plan::dropped(const std::string& module) {
   const bool is_new = dropped_.insert(module).second;
   if (!is_new || dropped_.size() > limits::standby_modules) {
-    give_up("they do not leave out what they are told to");
+    give_up("they import modules that they should leave out");
     return false;
   }
   return true;
@@ -58,8 +58,8 @@ ELASTIC_DECL void standby_plan::give_up(std::string reason) {
   if (!off_) off_ = std::move(reason);
 }
 
-/// Makes standbys if twice their memory is available, and ends them one by one while less than that
-/// of one is.
+/// Makes standbys if twice their memory is available, and ends them one by one while less than the
+/// memory of one is available.
 ELASTIC_DECL standby_step standby_plan::next(const standby_view& view) const {
   using action = standby_step::action;
   constexpr std::uint64_t mib = 1024 * 1024;

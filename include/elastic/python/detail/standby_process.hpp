@@ -58,8 +58,8 @@ class standby_process {
   /// `next_message` or `wait`. Cancellation: all types; throws `operation_aborted`.
   ELASTIC_DECL task<void> until_heard();
 
-  /// Lets it use the processors as a worker does, if it stood back; where the kernel refuses that,
-  /// it stays as it is.
+  /// Raises its priority to that of a worker, if it yielded the processors. If the kernel refuses
+  /// that, nothing changes.
   ELASTIC_DECL void raise_priority();
 
   ELASTIC_DECL void kill() noexcept;
@@ -71,7 +71,7 @@ class standby_process {
   /// Cancellation: all types; the tree has already been killed.
   ELASTIC_DECL task<void> end();
 
-  /// Hands over the process, which is a worker from now on.
+  /// Passes the process, which is a worker from now on, to the caller.
   ELASTIC_DECL std::unique_ptr<child> release();
 
  private:

@@ -96,7 +96,7 @@ ELASTIC_DECL task<standby_message> standby_process::next_message() {
 ELASTIC_DECL std::string standby_process::send(std::string_view bytes,
                                                const std::vector<int>& descriptors) {
   if (bytes.size() > limits::standby_message_bytes) {
-    return "what is to be changed in its environment is too much";
+    return "the changes of its environment are too large for a message";
   }
   iovec part{const_cast<char*>(bytes.data()), bytes.size()};
   alignas(cmsghdr) unsigned char control[CMSG_SPACE(3 * sizeof(int))] = {};

@@ -18,7 +18,8 @@ ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms
   add_part(services, "standbys", [terms = std::move(terms)](agent_part::context context) {
     return detail::new_shared<detail::standby_part>(terms, std::move(context));
   });
-  // The other parts get the workers that the standbys become.
+  // Moves the standbys to the front, so that the other parts wrap workers that standbys become,
+  // too.
   std::rotate(services.parts.begin(), services.parts.end() - 1, services.parts.end());
 }
 
