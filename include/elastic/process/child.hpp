@@ -32,8 +32,9 @@ class ELASTIC_EXPORT child {
 
   virtual pid_t pid() const noexcept = 0;
 
-  /// Sends a signal to the process and its process group. If the process has ended it does nothing,
-  /// except that SIGKILL ends the lingering of what was left behind.
+  /// Sends a signal to the process and its process group. If the process has ended, it does
+  /// nothing, except that SIGKILL also ends the time for which the processes left behind may
+  /// linger.
   /// Result: true if the process had not ended.
   virtual bool signal(int number) noexcept = 0;
 
@@ -42,7 +43,7 @@ class ELASTIC_EXPORT child {
   virtual bool signal_process(int number) noexcept { return signal(number); }
 
   /// Sends a signal to the other processes of its session, if it has not ended. Default: does
-  /// nothing, since that of `signal_process` has reached them.
+  /// nothing, since the default of `signal_process` has reached them.
   virtual void signal_others(int number) noexcept { static_cast<void>(number); }
 
   /// Waits until the process itself has ended; its descendants may live on (see `end_tree`). May be
@@ -62,8 +63,9 @@ class ELASTIC_EXPORT child {
   /// The processes of the tree that have not ended and that /proc shows. `end_tree` waits for them.
   virtual std::vector<pid_t> left() { return {pid()}; }
 
-  /// What the process had left behind when it ended by itself, and `end_tree` has killed: the first
-  /// `limits::named_leftovers` of them, and one with the pid 0 if there were more.
+  /// The processes that were left behind when the process ended by itself, and that `end_tree` has
+  /// killed: the first `limits::named_leftovers` of them, and one with the pid 0 if there were
+  /// more.
   virtual std::vector<leftover> killed_leftovers() const { return {}; }
 };
 

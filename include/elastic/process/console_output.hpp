@@ -11,7 +11,7 @@
 
 namespace elastic {
 
-/// The stdout (1) or stderr (2) of this process as the place where copied output is shown.
+/// A sink that shows copied output on the stdout (1) or stderr (2) of this process.
 ELASTIC_DECL std::shared_ptr<output_sink> make_console_writer(const asio::any_io_executor& executor,
                                                               int fd, logger log = {});
 

@@ -12,7 +12,7 @@ namespace elastic {
 /// "SIGKILL" for 9; "signal 42" for a number that has no name.
 ELASTIC_DECL std::string signal_name(int number);
 
-/// How a process ended: by its own exit code *or* by a signal, never one folded into the other.
+/// The end of a process: its own exit code *or* a signal; the two are never mapped to one number.
 ///
 /// Two more values describe a process whose status cannot be known. Both count as failures.
 /// `unknown`: other code in the host process took the status (it calls `wait(-1)` or ignores

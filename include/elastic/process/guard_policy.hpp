@@ -4,8 +4,8 @@
 
 namespace elastic {
 
-/// Whether each worker gets a guard: a tiny process that kills whatever the worker leaves behind,
-/// when the worker ends, on request, or when this program ends.
+/// Whether each worker has a guard: a tiny process that kills all processes that the worker leaves
+/// behind, when the worker ends, on request, or when this program ends.
 enum class guard_policy {
   /// Each worker has a guard; if that is not possible, no worker starts.
   required,

@@ -26,9 +26,9 @@ class line_head {
   line_head(const char* text) { add_text(text); }
 
   line_head& add_text(std::string_view text);
-  /// When the line was read.
+  /// The time at which the line was read.
   line_head& add_time();
-  /// Which process wrote it.
+  /// The process that wrote it.
   line_head& add_pid();
 
   bool empty() const { return pieces_.empty(); }

@@ -21,8 +21,8 @@ class ELASTIC_EXPORT output_sink {
   /// prefix, and a line longer than `limits::copy_line_bytes`. A slow sink makes the processes
   /// wait, not the event loop.
   ///
-  /// Errors: none; output that cannot be shown is dropped. A sink that throws gets no more output
-  /// of that process, and the log says so.
+  /// Errors: none; output that cannot be shown is dropped. A sink that throws receives no more
+  /// output of that process, and the log says so.
   /// Cancellation: all types; a part may have been written.
   virtual task<void> write(std::string_view bytes) = 0;
 

@@ -20,10 +20,10 @@ namespace elastic {
 
 /// Starts processes on this machine and manages each through its pidfd.
 ///
-/// Each process gets a new session, default signal handling, an empty signal mask, and only the
-/// descriptors 0, 1 and 2. Nothing process-wide is changed in the host process, and the cost of a
-/// start does not depend on the host's size (no `fork`). A start blocks its thread until the kernel
-/// has loaded the program (about 50 µs).
+/// Each process has a new session, default signal handling, an empty signal mask, and no
+/// descriptors but 0, 1, 2 and `process_spec::passed_number`. Nothing process-wide is changed in
+/// the host process, and the cost of a start does not depend on the host's size (no `fork`). A
+/// start blocks its thread until the kernel has loaded the program (about 50 µs).
 ///
 /// Thread-safety: one strand at a time.
 class ELASTIC_EXPORT pidfd_launcher final : public process_launcher {

@@ -9,11 +9,11 @@
 
 namespace elastic {
 
-/// Whom the first signal of a stop reaches. SIGKILL always reaches everyone.
+/// The receivers of the first signal of a stop. SIGKILL always reaches all processes.
 enum class signal_scope {
-  /// Each process alone, so that what it has started works on while it saves its work. After half
-  /// of the grace period, what is left of its session gets the signal, too: the process may be a
-  /// shell that does not pass it on. No process gets it twice.
+  /// Each process alone, so that the processes that it has started keep working while it saves its
+  /// work. After half of the grace period, the rest of its session receives the signal, too: the
+  /// process may be a shell that does not pass it on. No process receives it twice.
   process,
   /// Each process and its process group.
   group,
@@ -25,7 +25,7 @@ struct stop_plan {
   int signal = SIGTERM;
   /// The grace period, common to all processes. Zero or less kills them at once.
   duration grace = std::chrono::seconds(30);
-  /// Whom the signal reaches.
+  /// The receivers of the signal.
   signal_scope scope = signal_scope::process;
 
   friend bool operator==(const stop_plan&, const stop_plan&) = default;

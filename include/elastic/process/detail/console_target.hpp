@@ -19,8 +19,8 @@ struct shown_line;
 /// A stdout or stderr that other processes share: a terminal, a pipe, a file or a socket. Writes
 /// neither block nor change the descriptor flags, which all those processes would see.
 ///
-/// All targets of this process for the same file know together whether its last line is finished:
-/// stdout, stderr and the log are often one terminal.
+/// All targets of this process for the same file share the knowledge whether its last line is
+/// finished, because stdout, stderr and the log are often one terminal.
 ///
 /// Thread-safety: different targets, from any thread, also for the same file; one target, one
 /// thread at a time. `break_line`: any thread.

@@ -75,11 +75,11 @@ inline ssize_t write_without_sigpipe(int fd, const void* data, std::size_t size)
 struct shown_line {
   std::mutex mutex;
   bool is_open = false;
-  /// A line end is due before anything else.
+  /// A line end must be written before anything else.
   bool is_broken = false;
 };
 
-/// The line of a file, the same for all who ask while one of them keeps it.
+/// The last line of a file. All callers share one object as long as one of them keeps it.
 inline std::shared_ptr<shown_line> line_of(const struct stat& file) {
   static std::mutex mutex;
   static std::map<std::pair<dev_t, ino_t>, std::weak_ptr<shown_line>> lines;

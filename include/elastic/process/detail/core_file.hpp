@@ -61,8 +61,8 @@ inline std::string newest_file(const std::string& pattern, std::time_t since) {
   return newest;
 }
 
-/// Locates the core dump of a process: the path of the file, or how to get it. Empty if it was not
-/// found: the process had changed its directory, or the file is on another machine.
+/// Locates the core dump of a process: the path of the file, or the way to obtain it. Empty if it
+/// was not found: the process had changed its directory, or the file is on another machine.
 ///
 /// @param directory  the working directory in which the process was started; empty: this process's
 /// @param since      when the process was started, in seconds since 1970

@@ -52,7 +52,7 @@ class fork_launcher final : public process_launcher {
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:
-  // What the copy reports: that it is set up, or which step failed.
+  // The report of the copy: it is set up, or a step has failed.
   struct report {
     int failure;
     spawn_stage stage;

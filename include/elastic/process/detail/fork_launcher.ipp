@@ -91,7 +91,7 @@ ELASTIC_DECL spawn_result fork_launcher::start(const process_spec& spec) {
   }
   unique_fd ours(ends[0]);
   unique_fd theirs(ends[1]);
-  // Otherwise each copy would write buffered output once more.
+  // Otherwise each copy would write the buffered output again.
   std::fflush(nullptr);
   const pid_t parent = ::getpid();
   std::array<unsigned long, signal_words> every_signal;
@@ -101,7 +101,7 @@ ELASTIC_DECL spawn_result fork_launcher::start(const process_spec& spec) {
             kernel_signal_bytes);
   const pid_t pid = ::fork();
   if (pid == 0) {
-    // An open copy of our end would keep the copy's own socket from ever reaching its end.
+    // If the copy kept our end open, it would never see the end of its own socket.
     ours.reset();
     run_copy(spec, parent, theirs.release());
   }

@@ -7,7 +7,7 @@
 
 namespace elastic::detail {
 
-/// What a guard reports, in the order in which it can occur.
+/// The reports of a guard, in the order in which they can occur.
 enum class guard_news : int {
   /// The worker was executed; `value` is its pid, and its pidfd is attached if the kernel gives
   /// one. `stage` is `hold` if the guard cannot hold processes that leave the worker's tree.
@@ -26,7 +26,7 @@ enum class guard_news : int {
   killed = 6,
 };
 
-/// The steps of starting the worker; `hold`: what the guard itself needs from the kernel.
+/// The steps of starting the worker; `hold`: the system calls that the guard itself needs.
 enum class guard_stage : int { fork, session, parent_death, execute, hold };
 
 /// How many killed processes a guard names, and how much of their command lines it sends.
@@ -50,20 +50,20 @@ inline constexpr int guard_agent = 4;
 inline constexpr unsigned char guard_end_tree = 255;
 
 /// Helpers clean up after their processes and then end by themselves: they unlink shared memory.
-/// They are told by a mark in their command line.
+/// They are recognised by a mark in their command line.
 enum class guard_helper : int {
   /// Python's tracker of resources or of semaphores, or that of multiprocess or loky. It unlinks
   /// names that the next attempt may use again.
   tracker,
-  /// That of PyTorch's sharing strategy "file_system". It waits for 2 s whether a new client comes,
-  /// and its names are never used again, so that nobody needs to wait for it.
+  /// The manager of PyTorch's sharing strategy "file_system". It waits 2 s for a new client before
+  /// it ends. Its names are never used again, so no other process needs to wait for it.
   manager,
 };
 inline constexpr int guard_helpers = 2;
 inline constexpr char guard_helper_marks[guard_helpers][24] = {"_tracker import main",
                                                                "torch_shm_manager"};
 
-/// How long a helper may take to end, in ms, when the other processes of the tree have ended.
+/// The time, in ms, that a helper may take to end after the other processes of the tree.
 inline constexpr int guard_helper_patience[guard_helpers] = {500, 2500};
 
 /// How often a guard spares helpers while others end.
@@ -76,7 +76,8 @@ inline constexpr int guard_command_bytes = 1024;
 inline constexpr char guard_version[] = "elastic-guard-3";
 
 /// The second argument: whether the worker starts even if the guard cannot hold processes that
-/// leave its tree. The third is how long what the worker leaves behind may linger, in ms.
+/// leave its tree. The third is the time, in ms, for which processes that the worker leaves behind
+/// may linger.
 inline constexpr char guard_must_hold[] = "required";
 inline constexpr char guard_may_fail[] = "best-effort";
 

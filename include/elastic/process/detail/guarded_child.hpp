@@ -33,12 +33,13 @@ struct received_news {
   }
 };
 
-/// Result: the next message; empty if none has arrived. `has_ended` then says that none will.
+/// Receives the next message. Result: empty if none has arrived. `has_ended` then says whether the
+/// socket is closed, so that none will arrive.
 ELASTIC_DECL std::optional<received_news> receive_news(int socket, bool& has_ended) noexcept;
 
 ELASTIC_DECL exit_status as_exit_status(int waited);
 
-/// Why a guard does not answer.
+/// The state of a guard that does not answer.
 struct guard_standstill {
   /// 'T', 'S', … as in `ps`; '?': unknown.
   char state = '?';
@@ -89,10 +90,11 @@ class guarded_child final : public child {
   ELASTIC_DECL task<void> end_told();
   ELASTIC_DECL task<void> emptiness_told();
 
-  // Waits for the end of the worker itself, of which the guard has yet to tell.
+  // Waits for the end of the worker itself, which the guard has yet to report.
   ELASTIC_DECL task<void> worker_ended();
 
-  // Continues the guard if the worker, or somebody who meant the worker, has stopped it.
+  // Continues the guard in case it was stopped, by the worker or by a signal that was meant for the
+  // worker.
   ELASTIC_DECL void wake_guard() noexcept;
 
   // Kills a guard that does not answer, and says why.
@@ -118,7 +120,7 @@ class guarded_child final : public child {
   std::vector<leftover> killed_;
   // No process of the tree is left, or the guard is gone, so that this is unknown.
   bool is_empty_ = false;
-  // Except for helpers for which only the guard waits.
+  // Helpers are left, but only the guard waits for them.
   bool has_helpers_ = false;
   bool is_reaped_ = false;
 };

@@ -12,8 +12,8 @@
 namespace elastic::detail {
 
 /// How many processes the kernel has killed because memory ran out: in the memory cgroup of this
-/// process and those below it or, if the cgroup does not say, on the machine. Empty if neither
-/// says. Reads one small file.
+/// process and those below it or, if the cgroup has no such count, on the machine. Empty if neither
+/// count exists. Reads one small file.
 ///
 /// @param root  a prefix for /proc and /sys
 ELASTIC_DECL std::optional<std::uint64_t> count_oom_kills(const std::string& root = "");

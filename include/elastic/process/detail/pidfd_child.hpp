@@ -23,9 +23,9 @@ namespace elastic::detail {
 
 /// A process of this machine, held by its pidfd, that leads its own session.
 ///
-/// Its tree consists of its session and of the descendants outside of it that can be found: they
-/// were seen before a signal was sent, or are children of a process in the tree. A daemon that had
-/// already cut both ties is not found.
+/// Its tree consists of its session and of the descendants outside of the session that can be
+/// found: they were seen before a signal was sent, or are children of a process in the tree. A
+/// daemon that had already left the session and lost its parent is not found.
 ///
 /// It never signals a pid that may have been reused: signals go through pidfds, and a pidfd becomes
 /// a member only once its process was seen in the tree while the pidfd was held. Until `end_tree`,
@@ -35,7 +35,7 @@ namespace elastic::detail {
 class pidfd_child final : public child {
  public:
   /// Takes over a direct child of this process that has called `setsid`, and its pidfd.
-  /// @param linger  how long what it leaves behind may take to end by itself
+  /// @param linger  the time that processes which it leaves behind may take to end by themselves
   /// Errors: `errc::start_failed` if the pidfd cannot be waited on; the process is then killed.
   ELASTIC_DECL pidfd_child(const asio::any_io_executor& executor, pid_t pid, int pidfd,
                            const syscalls& calls, duration linger = duration::zero());
@@ -93,7 +93,7 @@ class pidfd_child final : public child {
   };
 
   // How often members are killed one by one, because a helper is among them, before the helper is
-  // killed with its group: members that fork must not win.
+  // killed with its group: otherwise members that fork could outrun the kills.
   static constexpr int most_rounds_with_helpers = 8;
 
   // Opens the lists early. Finding them in /proc when a signal is due takes twenty times longer
@@ -110,7 +110,8 @@ class pidfd_child final : public child {
   ELASTIC_DECL bool find_outsiders() noexcept;
   ELASTIC_DECL void consider(pid_t pid, pid_t parent, std::vector<pinned>& tree);
 
-  // Kills the process, and its group if no helper is in it; otherwise those members that are none.
+  // Kills the process and its group if the group has no helper; otherwise, only those members that
+  // are not helpers.
   ELASTIC_DECL void kill_all() noexcept;
 
   // Finds the processes of the tree; helpers are among the others unless they are to be spared.
@@ -120,11 +121,12 @@ class pidfd_child final : public child {
   // foreign session would first need a process with that pid.
   ELASTIC_DECL found_members find_members(bool spares_helpers);
 
-  // Sends SIGKILL to them, and leaves those that could be killed.
+  // Sends SIGKILL to them. Result: those that could be killed.
   ELASTIC_DECL found_members kill_members(bool spares_helpers) noexcept;
   ELASTIC_DECL void add_killed(pid_t pid);
 
-  // Waits until everything that it left behind has ended, at most for its time, and until SIGKILL.
+  // Waits until all processes that it left behind have ended, their time is over, or SIGKILL is
+  // requested.
   ELASTIC_DECL task<void> linger();
 
   // Waits until a killed process has ended; reaps it if it was reparented to us (as happens to the

@@ -302,7 +302,7 @@ ELASTIC_DECL auto pidfd_child::find_members(bool spares_helpers) -> found_member
 
 ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> found_members try {
   found_members found = find_members(spares_helpers);
-  // A helper that was stopped could not end.
+  // Continues the helpers, since a stopped one could not end.
   for (const auto* helpers : {&found.trackers, &found.managers}) {
     for (const pinned& held : *helpers) {
       calls_.pidfd_send_signal(held.pidfd.get(), SIGCONT, 0);
@@ -311,7 +311,7 @@ ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> fou
   if (!was_killed_) {
     for (const pinned& held : found.others) add_killed(held.pid);
   }
-  // Nothing that is forked meanwhile escapes a signal to the group.
+  // A signal to the group also reaches processes that are forked meanwhile.
   if (!found.has_helper()) signal_group(SIGKILL);
   std::erase_if(found.others, [&](const pinned& held) { return !kill(held); });
   return found;

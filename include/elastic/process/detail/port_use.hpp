@@ -48,11 +48,11 @@ ELASTIC_DECL std::optional<bool> has_unsent_data(pid_t root, std::size_t most_fi
 /// that are not answered yet; none if that is not known. Parameters: as above.
 ELASTIC_DECL std::vector<std::string> silent_peers(pid_t root, std::size_t most_files);
 
-/// Whether anybody listens at a port in the network of a process.
+/// Whether any process listens at a port in the network of a process.
 ELASTIC_DECL bool is_listened_at(pid_t pid, std::uint16_t port);
 
-/// Who listens at a port in the network of a process: "redis-server (pid 4711)", as the process
-/// calls itself, or "a process of another user" if /proc does not show it. Empty: nobody.
+/// The listener at a port in the network of a process: its own name and pid, as in "redis-server
+/// (pid 4711)", or "a process of another user" if /proc does not show it. Empty: there is none.
 ELASTIC_DECL std::string listener_at(pid_t pid, std::uint16_t port);
 
 /// Whether a process, or one of its descendants, listens at a port. Parameters and result: as

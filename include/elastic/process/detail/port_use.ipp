@@ -106,8 +106,8 @@ ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, socke
   for_each_socket(table, [&](const listed_socket& each) { add_socket(each, port, found); });
 }
 
-/// Calls `take` for the inode of each socket of one process, until that returns true; takes the
-/// descriptors that it looks at off `left`. Result: false: not all could be looked at.
+/// Calls `take` for the inode of each socket of one process, until it returns true. Subtracts the
+/// number of inspected descriptors from `left`. Result: false if not all could be inspected.
 template <class Taker>
 bool look_at_sockets(pid_t pid, std::size_t& left, const Taker& take) {
   namespace fs = std::filesystem;

@@ -15,8 +15,8 @@
 
 namespace elastic::detail {
 
-/// The first `most` bytes of a file, such as one in /proc, whose size nobody knows before it is
-/// read; empty if it is gone or this user may not read it.
+/// The first `most` bytes of a file whose size is unknown before it is read, such as one in /proc;
+/// empty if it is gone or this user may not read it.
 ELASTIC_DECL std::string read_proc_file(const std::string& path, std::size_t most);
 
 /// The number after `label` in the first line that begins with it: 12 for "oom_kill " in the lines

@@ -110,7 +110,7 @@ inline bool start_may_hang(const process_spec& spec) {
 ELASTIC_DECL task<std::string> find_program_on_thread(const process_spec& spec) {
   if (!start_may_hang(spec)) co_return find_program(spec);
   std::function<std::string()> work = [spec] {
-    // Only fills the kernel's caches: the start itself reports what is wrong with these paths.
+    // Only fills the kernel's caches: the start itself reports problems with these paths.
     if (!spec.directory.empty()) (void)::access(spec.directory.c_str(), X_OK);
     const std::string path = find_program(spec);
     (void)::access(seen_from(spec.directory, path).c_str(), X_OK);

@@ -39,7 +39,8 @@ class reaper final : public asio::execution_context::service {
                                  std::chrono::milliseconds patience, const syscalls& kernel);
 
  private:
-  // Its last owner takes the status: the wait when it is over, or the context that drops the wait.
+  // A process that is about to end. The last owner of this object takes its status: the wait when
+  // it is over, or the context that drops the wait.
   struct dying {
     ELASTIC_DECL dying(asio::posix::stream_descriptor descriptor, const syscalls& calls);
     ELASTIC_DECL ~dying();
@@ -53,7 +54,7 @@ class reaper final : public asio::execution_context::service {
     std::chrono::milliseconds patience{0};
   };
 
-  // Waits for the end, kills after the patience, and waits on.
+  // Waits for the end; after the patience, kills the process and waits again.
   ELASTIC_DECL static task<void> see_off(std::shared_ptr<dying> held);
   ELASTIC_DECL static task<void> wait_for_end(std::shared_ptr<dying> held);
 

@@ -76,7 +76,7 @@ enum class spawn_stage {
 struct spawn_result {
   pid_t pid = -1;
   int pidfd = -1;
-  /// 0 if the program runs; otherwise what failed is in `stage`.
+  /// The `errno`; 0 if the program runs. `stage` says which step failed.
   int failure = 0;
   spawn_stage stage = spawn_stage::prepare;
 };
@@ -96,7 +96,7 @@ struct child_plan {
   /// The soft and the hard limit, in the kernel's form; null: those of the parent.
   const std::uint64_t* open_files;
   int streams[3];
-  /// What becomes descriptors 3 to 5; -1: nothing.
+  /// The sources of descriptors 3 to 5; -1: none.
   int passed[3];
   int program;
   pid_t parent;
@@ -193,8 +193,8 @@ ELASTIC_RUNS_IN_CHILD inline bool pass_descriptors(const child_plan& plan) {
   return true;
 }
 
-// For kernels before 5.9 and for filters that reject close_range: closes what /proc lists, else
-// every number.
+// For kernels before 5.9 and for filters that reject close_range: closes the descriptors that /proc
+// lists or, without /proc, every number.
 ELASTIC_RUNS_IN_CHILD inline void close_one_by_one(int first, int kept) {
   struct entry_head {
     std::uint64_t inode;
@@ -300,7 +300,7 @@ inline std::vector<char*> pointers_to(const std::string* first,
   return pointers;
 }
 
-/// How long what a process leaves behind may linger, within its bounds.
+/// The time for which processes left behind may linger, within its bounds.
 inline std::chrono::milliseconds linger_of(const process_spec& spec) {
   const duration bounded = std::clamp<duration>(spec.linger, duration::zero(), limits::linger);
   return std::chrono::ceil<std::chrono::milliseconds>(bounded);
@@ -313,20 +313,20 @@ inline bool is_private(int fd) {
   return flags >= 0 && (flags & FD_CLOEXEC) != 0;
 }
 
-/// What to start: the program of a process_spec, or another one (a guard) on its behalf.
+/// The request to start the program of a process_spec, or another program (a guard) on its behalf.
 struct spawn_request {
   /// Its environment, directory and streams.
   const process_spec& spec;
-  /// Executed if `program` is not set.
+  /// The path of the program; executed if `program` is not set.
   const std::string& path;
-  /// From the program's name on.
+  /// The arguments, beginning with the program's name.
   std::vector<char*> arguments;
   bool die_with_parent = false;
   /// Its soft limit of open files; empty: that of this process.
   std::optional<std::uint64_t> open_files = {};
-  /// An open file to be executed; -1: none. It and what is passed have numbers over 5.
+  /// An open file to be executed; -1: none. It and the passed descriptors have numbers above 5.
   int program = -1;
-  /// What becomes descriptors 3 and 4, besides that of the spec; -1: nothing.
+  /// The sources of descriptors 3 and 4, in addition to that of the spec; -1: none.
   int passed[2] = {-1, -1};
 };
 
@@ -404,7 +404,8 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack, cons
   return result;
 }
 
-/// What follows "#!" in the first line of a script, up to the next blank; empty if it has none.
+/// The interpreter after "#!" in the first line of a script, up to the next blank; empty if there
+/// is none.
 inline std::string interpreter_of(const std::string& path) {
   constexpr std::size_t most = 256;
   const std::string line = read_proc_file(path, most);

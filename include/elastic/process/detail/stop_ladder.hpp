@@ -12,7 +12,7 @@
 
 namespace elastic::detail {
 
-/// The next step of a stop, and why.
+/// The next step of a stop, with the reason.
 struct stop_step {
   enum class action {
     /// Send `signal` to `target` of each running process (and SIGCONT to all, so that a stopped
@@ -41,8 +41,8 @@ struct stop_step {
 };
 
 /// Plans a stop: a signal to all, one deadline for all, SIGKILL for the rest. If the signal is for
-/// the processes alone, what they have started gets it halfway to the deadline. It is a pure state
-/// machine; its driver supplies the clock and the processes.
+/// the processes alone, the processes that they have started receive it halfway to the deadline. It
+/// is a pure state machine; its driver supplies the clock and the processes.
 class stop_ladder {
  public:
   explicit stop_ladder(stop_plan plan, duration killed_patience = limits::killed_patience);
@@ -61,7 +61,7 @@ class stop_ladder {
   duration killed_patience_;
   stage stage_ = stage::running;
   time_point deadline_{};
-  // When the others get the signal; `max`: not, or they have got it.
+  // The time at which the others receive the signal; `max`: never, or they have received it.
   time_point halftime_ = time_point::max();
 };
 

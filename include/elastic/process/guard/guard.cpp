@@ -6,23 +6,25 @@
 //
 //   agent ── guard (subreaper, session of its own, one thread) ── worker ── descendants
 //
-// The kernel keeps the list: whatever the worker's tree leaves behind (a double fork, setsid,
-// nohup) falls to the guard. It signals its own children only, before it reaps them, so that no
-// number can have passed to a stranger; and that it has no child left is a proof, not a guess.
+// The kernel keeps the list of processes: whatever the worker's tree leaves behind (a double fork,
+// setsid, nohup) is reparented to the guard. The guard signals only its own children, before it
+// reaps them, so that no pid can belong to a stranger. When it has no child left, the tree has
+// certainly ended.
 //
 // Helpers that clean up after the worker, such as Python's resource tracker, unlink its shared
-// memory and end by themselves once all others have ended: they get the time for it, and no more.
+// memory and end by themselves once all others have ended: they have a limited time for that.
 //
-// It has no library, no writable data and no heap: some 4 kB, which the kernel maps and starts in
-// a tenth of a millisecond, whatever the size of the agent.
+// It uses no library, no writable data and no heap. It has about 4 kB, which the kernel maps and
+// starts in a tenth of a millisecond, whatever the size of the agent.
 //
-// Arguments: the protocol's version, whether it must hold all, how long what the worker leaves
-// behind may linger in ms, the path of the worker's program, the worker's arguments from its name
-// on. Environment, directory and the streams 0 to 2 are the worker's. Descriptor 3 is a
-// SOCK_SEQPACKET to the agent, 4 a pidfd of the agent, where there is one.
+// Arguments: the protocol's version, whether the guard must hold all processes, the time in ms for
+// which processes left behind may linger, the path of the worker's program, and the worker's
+// arguments, beginning with its name. Environment, directory and the streams 0 to 2 are the
+// worker's. Descriptor 3 is a SOCK_SEQPACKET socket to the agent, 4 a pidfd of the agent, if it has
+// one.
 //
-// The agent sends a byte at a time: the number of a signal for the worker and its process group,
-// or 255 to end the tree. Where the socket ends or the agent does, the tree ends, too.
+// The agent sends single bytes: the number of a signal for the worker and its process group, or 255
+// to end the tree. If the socket or the agent ends, the guard ends the tree, too.
 
 #include <elastic/process/detail/guard_protocol.hpp>
 
@@ -115,31 +117,32 @@ void set_mask(signal_set blocked) {
 
 struct guard {
   int self;
-  /// 0 where it has not been started or was reaped.
+  /// 0 if it was not started or was reaped.
   int worker;
-  /// Its pidfd; -1 where it could not name itself: then the socket's end alone tells of its end.
+  /// The pidfd of the agent; -1 if there is none: then only the end of the socket shows the agent's
+  /// end.
   int agent;
-  /// For SIGCHLD.
+  /// The signalfd for SIGCHLD.
   int signals;
-  /// The kernel gives it what leaves the worker's tree.
+  /// The kernel reparents processes that leave the worker's tree to the guard.
   bool holds;
-  /// A process that could not be killed was told of.
+  /// Whether `stuck` was sent.
   bool told_stuck;
-  /// Only managers are left was told.
+  /// Whether the message was sent that only managers are left.
   bool told_empty;
-  /// The last look at the children met others than helpers.
+  /// Whether the last look found children other than helpers.
   bool has_others;
   /// The same for each kind of helper.
   bool has_helper[guard_helpers];
   /// Helpers of this kind may end by themselves.
   bool spares[guard_helpers];
-  /// How long they may take when all others have ended. The kernel counts it down.
+  /// The time that they may take when all others have ended. The kernel counts it down.
   timespec patience[guard_helpers];
-  /// How often helpers were spared. Children that end all the time do not prolong that.
+  /// The number of times that helpers were spared. Children that keep ending do not prolong it.
   int looks;
-  /// How long what the worker left behind may linger, in ms.
+  /// The time, in ms, for which processes that the worker left behind may linger.
   long linger;
-  /// What is killed was left behind by the worker and is named: these, and perhaps more.
+  /// Whether killed processes are reported as left behind by the worker, and the pids that were.
   bool names;
   int named;
   int names_told[guard_named];
@@ -150,7 +153,7 @@ struct command_line {
   long size;
 };
 
-// Result: negative where it was not told.
+// Sends a message. Result: negative if it was not sent.
 long tell(guard_news news, long value, guard_stage stage = guard_stage::fork, int attached = -1,
           const command_line* command = nullptr) {
   guard_message message;
@@ -185,13 +188,14 @@ long tell(guard_news news, long value, guard_stage stage = guard_stage::fork, in
   return call(SYS_sendmsg, guard_socket, address(&packet), MSG_NOSIGNAL);
 }
 
-// Shared by the guard and the child that becomes the worker, which has its memory until then.
+// The result of a start. The guard shares it with the child that becomes the worker, which uses the
+// guard's memory until then.
 struct start_report {
   long failure;
   guard_stage stage;
 };
 
-// Not part of its caller, whose frame the guard goes on with.
+// Must not be inlined: the guard continues with the caller's stack frame.
 [[noreturn]] __attribute__((noinline)) void become_worker(int guard_pid, char** arguments,
                                                           char** environment,
                                                           volatile start_report& report) {
@@ -201,7 +205,7 @@ struct start_report {
     report.failure = call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
   }
   if (report.failure >= 0) {
-    // The guard may have ended before the kernel knew what to do then.
+    // The guard may have ended before the kernel knew that the worker must end with it.
     if (call(SYS_getppid) != guard_pid) leave(127);
     set_mask(0);
     report.stage = guard_stage::execute;
@@ -215,14 +219,16 @@ struct start_report {
 
 void start_worker(guard& me, char** arguments, char** environment) {
   start_report storage{0, guard_stage::session};
-  // The compiler shall not know whose memory this is: it would keep each side's writes to itself.
+  // Hides from the compiler where this memory comes from: otherwise it could keep the writes of
+  // each side from the other.
   volatile start_report* report = &storage;
   __asm__ volatile("" : "+r"(report) : : "memory");
   int pidfd = -1;
   const long flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
-  // Without a stack of its own: the guard stands still until the child has executed or ended.
+  // The child needs no stack of its own: the guard is suspended until the child has executed or
+  // ended.
   long pid = call(SYS_clone, flags | CLONE_PIDFD, 0, address(&pidfd));
-  // An emulator of another processor may not know of pidfds.
+  // An emulator of another processor may not support pidfds.
   if (pid == -EINVAL) pid = call(SYS_clone, flags);
   if (pid == 0) become_worker(me.self, arguments, environment, *report);
   if (pid < 0) {
@@ -292,8 +298,8 @@ void read_command(int pid, command_line& command) {
   call(SYS_close, file);
 }
 
-// The kind of helper that has this command line; `guard_helpers`: none. Any process may call itself
-// so: it gains the helpers' patience.
+// The kind of helper that has this command line; `guard_helpers`: none. Any process may use such a
+// name, but all that it gains is the time of a helper.
 int kind_of_helper(const command_line& command) {
   int kind = 0;
   while (kind < guard_helpers && !contains(command.text, command.size, guard_helper_marks[kind])) {
@@ -302,7 +308,7 @@ int kind_of_helper(const command_line& command) {
   return kind;
 }
 
-// Names what is killed, once.
+// Reports a killed process, once.
 void name(guard& me, int pid, const command_line& command) {
   for (int at = 0; at < me.named && at < guard_named; ++at) {
     if (me.names_told[at] == pid) return;
@@ -314,20 +320,21 @@ void name(guard& me, int pid, const command_line& command) {
   tell(guard_news::killed, is_more ? 0 : pid, guard_stage::fork, -1, is_more ? nullptr : &command);
 }
 
-// Result: false where it is none: the /proc of another pid namespace gives other numbers.
+// Kills a child. Result: false if the pid is not that of a child: the /proc of another pid
+// namespace has other numbers.
 bool kill_child(guard& me, int pid) {
   siginfo_t info;
-  // Asks nobody but the kernel.
+  // Only the kernel knows for certain whether it is a child.
   const int flags = WEXITED | WNOHANG | WNOWAIT | __WALL;
   if (call(SYS_waitid, P_PID, pid, address(&info), flags) < 0) return false;
-  // It has ended and is reaped soon.
+  // It has ended, and will be reaped soon.
   if (info.si_pid != 0) return true;
   command_line command;
   if (pid != me.worker) read_command(pid, command);
   const int kind = pid == me.worker ? guard_helpers : kind_of_helper(command);
   if (kind < guard_helpers && me.spares[kind]) {
     me.has_helper[kind] = true;
-    // One that was stopped could not end.
+    // A stopped helper could not end.
     call(SYS_kill, pid, SIGCONT);
     return true;
   }
@@ -339,7 +346,7 @@ bool kill_child(guard& me, int pid) {
   return true;
 }
 
-// Result: the number at `at`, which moves behind it; -1 where there is none.
+// Reads the number at `at`, and moves `at` behind it. Result: -1 if there is none.
 int read_number(const char*& at, const char* end) {
   while (at < end && *at == ' ') ++at;
   if (at == end || *at < '0' || *at > '9') return -1;
@@ -348,11 +355,12 @@ int read_number(const char*& at, const char* end) {
   return number;
 }
 
-// Result: false where none was found: the kernel may keep no such list.
+// Kills the children in the kernel's list. Result: false if none was found: the kernel may keep no
+// such list.
 bool kill_listed_children(guard& me) {
   const long list = call(SYS_openat, AT_FDCWD, address("/proc/thread-self/children"), O_RDONLY);
   if (list < 0) return false;
-  // A number that is cut at the end of the piece is met again by the next look.
+  // The next look finds a number again that is cut at the end of the piece.
   char text[4096];
   const long size = call(SYS_read, list, address(text), sizeof text);
   call(SYS_close, list);
@@ -377,7 +385,7 @@ int parent_in(const char* text, long size) {
   return read_number(at, end);
 }
 
-// Result: false where none was found.
+// Kills the children that /proc shows. Result: false if none was found.
 bool kill_found_children(guard& me) {
   struct entry {
     unsigned long inode;
@@ -413,13 +421,14 @@ bool kill_found_children(guard& me) {
   return found;
 }
 
-// Half a second of work, for where /proc is not there or is that of another pid namespace.
+// Tries every pid, which takes half a second, if there is no /proc or it is that of another pid
+// namespace.
 void kill_guessed_children(guard& me) {
   constexpr int most = 4 * 1024 * 1024;  // Linux gives no higher number
   for (int pid = 1; pid <= most; ++pid) kill_child(me, pid);
 }
 
-// Waits for the end of a child, whose own children are ours from then on.
+// Waits for the end of a child. Its own children are ours from then on.
 void await_child(guard& me) {
   pollfd ended{me.signals, POLLIN, 0};
   int kind = 0;
@@ -433,7 +442,8 @@ void await_child(guard& me) {
     if (ready == 0) me.spares[kind] = false;
     return;
   }
-  // The time-out is for what the kernel does not tell: a child that could not be killed before.
+  // The time-out is for changes that the kernel does not report: a child that could not be killed
+  // before may be killable now.
   timespec patience{me.told_stuck ? 1 : 0, me.told_stuck ? 0 : 20'000'000};
   call(SYS_ppoll, address(&ended), 1, address(&patience), 0, 0);
 }
@@ -487,7 +497,7 @@ void obey(guard& me) {
     }
     const long ready = call(SYS_ppoll, address(sources), 3, address(limit), 0, 0);
     if (ready == -EINTR) continue;
-    // It cannot wait for anything.
+    // The guard cannot wait any more, so it ends the tree.
     if (ready < 0) end_tree(me);
     if (sources[2].revents != 0) {
       drain_signals(me);
@@ -503,7 +513,8 @@ bool is_same(const char* left, const char* right) {
   return *left == *right;
 }
 
-// What it cannot do without and a filter may refuse. Result: a negative error number; 0: none.
+// Checks the system calls that the guard needs and that a filter may refuse. Result: a negative
+// error number; 0: none is refused.
 long find_refusal(const guard& me) {
   if (me.signals < 0) return me.signals;
   const timespec at_once{0, 0};
@@ -542,7 +553,7 @@ extern "C" [[noreturn]] __attribute__((used)) void guard_main(long* stack) {
   call(SYS_prctl, PR_SET_NAME, address("elastic-guard"));
   const long adopts = call(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
   me.holds = adopts >= 0;
-  // They serve until the worker is executed, and are not for it.
+  // The worker must not inherit these descriptors.
   call(SYS_fcntl, guard_socket, F_SETFD, FD_CLOEXEC);
   me.agent = call(SYS_fcntl, guard_agent, F_SETFD, FD_CLOEXEC) < 0 ? -1 : guard_agent;
   signal_set told = bit(SIGCHLD);
@@ -556,7 +567,7 @@ extern "C" [[noreturn]] __attribute__((used)) void guard_main(long* stack) {
   }
 
   start_worker(me, arguments, environment);
-  // The end of the worker's output is to be the end of those who write it.
+  // Closes the streams, so that the worker's output ends when the processes that write it end.
   for (int stream = 0; stream < 3; ++stream) call(SYS_close, stream);
   watch(me);
 }

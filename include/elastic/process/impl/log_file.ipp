@@ -74,7 +74,7 @@ ELASTIC_DECL std::vector<std::string> log_file::write(std::string_view bytes) {
     const portion next = first_portion(bytes);
     append(bytes.substr(0, next.size), problems);
     bytes.remove_prefix(next.size);
-    // While output is lost, a file is not full because of it.
+    // Lost output does not fill a file.
     const bool is_full = next.fills && (lost_ == 0 || next.size == 0);
     if (is_full && file_) put_aside(problems);
   }
@@ -107,7 +107,7 @@ ELASTIC_DECL std::size_t log_file::room_for_line() const {
 
 ELASTIC_DECL void log_file::append(std::string_view bytes, std::vector<std::string>& problems) {
   if (bytes.empty()) return;
-  // What follows lost output begins a line of its own.
+  // Output after a loss begins on a new line.
   if (lost_ > 0 && in_line_ && write_some("\n") == 1) in_line_ = false;
   const bool is_ready = lost_ == 0 || !in_line_;
   const std::size_t written = is_ready ? write_some(bytes) : 0;
