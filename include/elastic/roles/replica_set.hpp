@@ -36,14 +36,14 @@ struct replica_parts;
 ///     servers.async_run(context.get_executor(), on_end);
 ///
 /// A set provides for each replica what an agent provides for a worker: a guard, log files, the
-/// control channel, hang detection with its hook, and restarts with their delays. A replica gets
-/// LOCAL_RANK, LOCAL_WORLD_SIZE, ROLE_NAME, ROLE_RANK and ROLE_WORLD_SIZE, which do not change when
-/// it restarts, and TORCHELASTIC_RESTART_COUNT, which counts its own failures.
+/// control channel, hang detection with its hook, and restarts with their delays. The environment
+/// of a replica has LOCAL_RANK, LOCAL_WORLD_SIZE, ROLE_NAME, ROLE_RANK and ROLE_WORLD_SIZE, which
+/// do not change when it restarts, and TORCHELASTIC_RESTART_COUNT, which counts its own failures.
 ///
-/// It starts no thread, installs no signal handler and shares no state with others but the last
-/// line of a console. One object runs once.
-/// The run needs nothing of the object: the destructor asks it to stop, as `stop()` does, and does
-/// not wait. The run then ends with a result whose state is `stopped`.
+/// It starts no thread and installs no signal handler. The only state that it shares with other
+/// objects is the last line of a console. One object runs once. The run does not depend on the
+/// object: the destructor asks it to stop, as `stop()` does, and does not wait. The run then ends
+/// with a result whose state is `stopped`.
 ///
 /// Thread-safety: `stop`, `signal`, `signal_replica`, `carry_out`, `dump` and the destructor from
 /// any thread; the rest from one thread at a time.
@@ -135,7 +135,7 @@ class replica_set {
                               std::forward<CompletionToken>(token));
   }
 
-  /// Writes what the set does, and since when, for people: as `local_agent::dump`.
+  /// Writes a readable summary of the set's state: as `local_agent::dump`.
   /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
   ELASTIC_DECL void dump(std::ostream& out) const;
 
@@ -144,7 +144,7 @@ class replica_set {
 
   std::shared_ptr<detail::request_inbox> inbox_;
   std::shared_ptr<detail::run_monitor> monitor_;
-  /// What the run takes; null afterwards.
+  /// The state that the run takes over; null afterwards.
   std::unique_ptr<detail::replica_parts> parts_;
 };
 

@@ -32,8 +32,8 @@ struct role {
     ignore,
   };
 
-  /// How a role shows that it is ready, for roles that start after it. A role that has succeeded is
-  /// ready in any case.
+  /// The condition under which a role is ready, for roles that start after it. A role that has
+  /// succeeded is ready in any case.
   enum class readiness {
     /// Each worker of this node has reported its progress, such as step 0
     /// (`worker_channel::progress`).
@@ -41,8 +41,8 @@ struct role {
     /// All workers of this node have been started.
     start,
     /// Each worker of this node, or a process that it has started, accepts a connection at its
-    /// `ready_port`. The port is probed at short intervals first, later twice a second, by
-    /// connections that are closed at once; the program must tolerate these.
+    /// `ready_port`. The port is probed by connections that are closed at once, which the program
+    /// must tolerate: at short intervals first, later twice a second.
     port,
   };
 
@@ -62,9 +62,9 @@ struct role {
     stopped,
   };
 
-  /// What a role waits for before it starts.
+  /// A condition for the start of a role.
   struct condition {
-    /// What the other role must have reached.
+    /// The event that the other role must have reached.
     enum class event {
       /// It is ready, see `readiness`.
       ready,
@@ -77,8 +77,8 @@ struct role {
     event what = event::ready;
   };
 
-  /// The name of the role for people, other roles, logs and the workers (ROLE_NAME): 1 to
-  /// `limits::role_name_bytes` ASCII letters, digits, '-' and '_'.
+  /// The name of the role in messages, in logs, for other roles and for the workers (ROLE_NAME): 1
+  /// to `limits::role_name_bytes` ASCII letters, digits, '-' and '_'.
   std::string name;
   /// The workers of the role, and how its nodes meet, as if the role were a separate job. The
   /// role_group derives `workers.role`, `workers.on_failure`, `workers.log_dir` and

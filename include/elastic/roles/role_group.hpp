@@ -43,7 +43,7 @@ struct inbox_access;
 ///
 /// The job succeeds when every role without `stops_with` has succeeded; the rest are then stopped.
 ///
-/// One object runs once. The run needs nothing of the object: the destructor asks it to stop, as
+/// One object runs once. The run does not depend on the object: the destructor asks it to stop, as
 /// `stop()` does, and does not wait. The run then ends with a result whose state is `stopped`.
 ///
 /// Thread-safety: `stop`, `signal`, `carry_out`, `dump` and the destructor from any thread; the
@@ -84,8 +84,8 @@ class role_group {
     /// include the role's journal if the job has one. Called on a strand of the group. An exception
     /// ends the role, as if it could not be started. Default: nothing is added.
     std::function<void(std::size_t role, agent_services& services)> complete = {};
-    /// Called after each change of the state, on a strand of the group. Must not throw. Default:
-    /// nobody is told.
+    /// Called after each change of the state, on a strand of the group. Must not throw. Default: no
+    /// function is called.
     std::function<void(snapshot now)> on_change = {};
   };
 
@@ -121,9 +121,9 @@ class role_group {
   };
 
   /// @param executor  where the job runs, on its own strands; may be a thread pool's executor
-  /// @param services  the services of each role's agent. `journal`, `reports`, `tails` and `roles`
-  ///                  must be empty, because they cannot be shared: each role gets its own. Each
-  ///                  line of the log begins with the name of its role
+  /// @param services  the services of each role's agent. The journal and what `add_status` and
+  ///                  `add_monitor` connect must be empty, because each role has its own. Each line
+  ///                  of the log begins with the name of its role
   /// Errors: those of `validate` for the roles, and those of `make_agent` for each role, which name
   /// the role; `errc::invalid_argument` for services that cannot be shared, for a negative number
   /// of restarts, for the policy restart_job if the job has no restarts, and for an empty run id if
@@ -196,8 +196,8 @@ class role_group {
   /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void signal(int number);
 
-  /// Writes the state of each role, and what its agent or its replicas do, and since when, for
-  /// people: as `local_agent::dump`.
+  /// Writes a readable summary of the state of each role and of its agent or replicas: as
+  /// `local_agent::dump`.
   /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
   ELASTIC_DECL void dump(std::ostream& out) const;
 
@@ -207,7 +207,7 @@ class role_group {
   asio::any_io_executor executor_;
   std::shared_ptr<detail::request_inbox> inbox_;
   std::shared_ptr<detail::group_monitor> monitor_;
-  /// What the run takes; null afterwards.
+  /// The state that the run takes over; null afterwards.
   std::unique_ptr<detail::group_parts> parts_;
 };
 
@@ -233,9 +233,9 @@ ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group);
 /// The exit code of a program that ran a job of several roles: as for a run_result.
 ELASTIC_DECL int exit_code(const role_group::result& result);
 
-/// The text that such a program writes to stderr after an unsuccessful run: which role decided the
-/// outcome, the report of its failures, how each role ended, and where the log files are. Empty
-/// after success.
+/// The text that such a program writes to stderr after an unsuccessful run: the role that decided
+/// the outcome, the report of its failures, the end of each role, and the place of the log files.
+/// Empty after success.
 ELASTIC_DECL std::string closing_words(const std::string& name, const role_group::result& result);
 
 }  // namespace elastic

@@ -10,7 +10,8 @@
 
 namespace elastic::detail {
 
-/// `tried` holds the inner handler until it is known whether the node can meet with it.
+/// Makes the wrapped handler. `tried` holds the inner handler until it is known whether the node
+/// can meet others with it.
 inline task<std::shared_ptr<rendezvous_handler>> make_moving(
     std::shared_ptr<const rendezvous_factory> inner, logger log,
     std::shared_ptr<rendezvous_handler>& tried) {

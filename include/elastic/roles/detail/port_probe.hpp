@@ -26,7 +26,7 @@ struct served_port {
 /// Waits until a connection to the port succeeds, and the worker or a process that it has started
 /// listens there. The connection is closed at once.
 ///
-/// Waits without a limit, and logs a warning after 30 s, after 60 s, and so on, doubling the time.
+/// Waits without a limit. Logs a warning after 30 s, and then again each time the wait has doubled.
 /// Errors: none. Cancellation: all types.
 ELASTIC_DECL task<void> await_served_port(served_port port, std::shared_ptr<time_source> time,
                                           logger log);

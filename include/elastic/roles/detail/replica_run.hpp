@@ -43,7 +43,7 @@ class replica_run final : public worker_run {
 
   using worker_run::take;
   ELASTIC_DECL void take(const std::shared_ptr<pending_command>& pending);
-  /// A replica_set has no function that makes this request.
+  /// Never called: a replica_set has no function that makes this request.
   void take(const worker_request&) {}
 
  private:
@@ -103,7 +103,7 @@ class replica_run final : public worker_run {
   std::deque<std::size_t> ended_;
   /// The replicas that are due to restart.
   std::deque<pending_restart> due_;
-  /// Why no replica restarts any more; empty: they may.
+  /// The decision that no replica restarts any more; empty: they may restart.
   std::optional<restart_ledger::decision> refusal_;
   /// Commands that wait for the loop.
   std::shared_ptr<pending_command> asked_pause_;

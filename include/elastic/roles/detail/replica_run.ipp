@@ -44,7 +44,7 @@ ELASTIC_DECL replica_run::replica_run(agent_part::context context, prepared_work
   });
 }
 
-/// However the run ends, no replica is left.
+/// Runs the replicas. However the run ends, no replica is left.
 ELASTIC_DECL task<void> replica_run::live(std::optional<run_result>& result) {
   return keep_result(with_cleanup(supervise(), end_all()), result);
 }
@@ -178,7 +178,8 @@ ELASTIC_DECL task<run_result> replica_run::supervise() {
   co_return co_await std::move(finishing);
 }
 
-/// While the replicas run. One thing after the other, so that a stop never meets a start.
+/// Takes one step while the replicas run. Steps never overlap, so that no stop happens during a
+/// start.
 ELASTIC_DECL task<void> replica_run::take_step() {
   if (asked_pause_) {
     task<void> pausing = pause();
@@ -198,7 +199,7 @@ ELASTIC_DECL task<void> replica_run::take_step() {
   }
 }
 
-/// While the replicas are paused.
+/// Waits or resumes while the replicas are paused.
 ELASTIC_DECL task<void> replica_run::spend_pause() {
   if (!asked_resume_) happened_.reset();
   task<void> next = asked_resume_ ? resume() : happened_.wait();

@@ -28,7 +28,7 @@ class role_command {
   /// Adds a role that runs.
   ELASTIC_DECL void add(std::string role, role_plan::runner runner);
 
-  /// Adds a role that cannot carry out the command, and why.
+  /// Adds a role that cannot carry out the command, with the reason.
   ELASTIC_DECL void add_idle(std::string role, std::string why);
 
   /// Carries out the command: it is done if there is a role that runs and each of them has done it.

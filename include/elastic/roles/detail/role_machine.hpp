@@ -28,7 +28,7 @@ struct role_rule {
   std::optional<std::size_t> stops_with;
 };
 
-/// How the agent of a role has ended.
+/// The end of the agent of a role.
 struct role_end {
   enum class kind {
     succeeded,
@@ -65,7 +65,7 @@ struct role_step {
   bool is_planned = false;
 };
 
-/// How the job ends on this node, and why.
+/// The end of the job on this node, with the reason.
 struct role_verdict {
   /// `succeeded`, `failed` or `stopped`.
   worker_state state = worker_state::init;
@@ -75,8 +75,9 @@ struct role_verdict {
   bool is_hopeless = false;
 };
 
-/// Decides which roles of a job start and stop, and how the job ends. Pure: events go in, steps and
-/// reasons come out. Each node of a job has its own machine, and all of them see the same ends.
+/// Decides which roles of a job start and stop, and how the job ends. Pure: its inputs are events,
+/// its outputs steps and reasons. Each node of a job has its own machine, and all of them see the
+/// same ends.
 ///
 /// The order of starts has no cycles (see `validate` for roles), so the job always ends: once there
 /// is a verdict, all running roles are stopped, and none starts.
@@ -111,7 +112,7 @@ class role_machine {
   /// Whether the role has been ready since it started.
   bool is_ready(std::size_t role) const { return roles_[role].is_ready; }
 
-  /// Why the role is in its state, a clause.
+  /// The reason for the role's state, a clause.
   const std::string& reason(std::size_t role) const { return roles_[role].reason; }
 
  private:
@@ -140,13 +141,13 @@ class role_machine {
   ELASTIC_DECL void judge_success();
 
   ELASTIC_DECL bool holds(const role_rule::condition& condition) const;
-  // Why the condition can never hold; empty: it can.
+  // The reason why the condition can never hold; empty: it can.
   ELASTIC_DECL std::string obstacle(const role_rule::condition& condition) const;
 
   std::vector<entry> roles_;
   int max_restarts_;
   int restarts_ = 0;
-  /// Why all roles restart. Set until the last of them has ended.
+  /// The reason why all roles restart. Set until the last of them has ended.
   std::optional<std::string> restart_reason_;
   std::optional<role_verdict> verdict_;
 };

@@ -33,7 +33,7 @@ ELASTIC_DECL std::vector<role_step> role_machine::ended(std::size_t role, role_e
   using kind = role_end::kind;
   entry& self = roles_[role];
   const bool was_stopping = self.state == role_state::stopping;
-  // How a role ends after a request to stop decides nothing, so the reason for the request stays.
+  // The end of a role after a request to stop decides nothing, so the reason for the request stays.
   if (!was_stopping || end.how == kind::succeeded) self.reason = end.reason;
   if (end.how == kind::succeeded) {
     self.state = role_state::succeeded;
@@ -149,7 +149,8 @@ ELASTIC_DECL bool role_machine::stop_followers(std::vector<role_step>& steps) {
   return has_changed;
 }
 
-/// Starts the roles whose conditions all hold, and gives up those with a condition that never can.
+/// Starts the roles whose conditions all hold, and gives up those with a condition that can never
+/// hold.
 ELASTIC_DECL bool role_machine::start_next(std::vector<role_step>& steps) {
   bool has_changed = false;
   for (std::size_t place = 0; place < roles_.size() && !verdict_; ++place) {

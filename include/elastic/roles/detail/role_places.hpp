@@ -19,7 +19,8 @@ namespace detail {
 ELASTIC_DECL std::optional<std::size_t> place_of(const std::vector<role>& roles,
                                                  const std::string& name);
 
-/// Where the nodes of a role meet if one of them hosts the server (c10d); empty: they do not.
+/// The endpoint at which the nodes of a role meet if one of them hosts the server (c10d); empty:
+/// they meet elsewhere, or not at all.
 ELASTIC_DECL std::string hosted_endpoint(const role& which);
 
 /// Whether the nodes of a role with several nodes meet at this endpoint.

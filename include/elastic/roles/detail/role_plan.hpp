@@ -39,7 +39,7 @@ class role_plan {
     std::function<void(role_group::snapshot now)> on_change;
   };
 
-  /// What a runner depends on besides its role.
+  /// The circumstances of a runner besides its role.
   struct circumstances {
     /// How often all roles were restarted before.
     int restarts = 0;
@@ -73,7 +73,7 @@ class role_plan {
   /// @param restarts  how often all roles were restarted
   ELASTIC_DECL std::string run_id_of(std::size_t role, int restarts) const;
 
-  /// What runs the workers of a role: an agent, or a set of replicas.
+  /// The object that runs the workers of a role: an agent, or a set of replicas.
   using runner = std::variant<std::shared_ptr<local_agent>, std::shared_ptr<replica_set>>;
 
   /// Errors: those of `make_agent` and of replica_set, which name the role.

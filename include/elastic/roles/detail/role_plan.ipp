@@ -22,7 +22,7 @@
 
 namespace elastic::detail {
 
-/// Refuses services of which each role needs its own.
+/// Refuses services that roles cannot share.
 inline void check_shared_services(const agent_services& services) {
   const auto demand = [](bool is_empty, const char* member) {
     if (is_empty) return;

@@ -60,7 +60,7 @@ ELASTIC_DECL bool role_post::notify(std::int64_t revision) {
 ELASTIC_DECL void role_post::choose_ports(const std::vector<std::size_t>& slots) {
   for (const std::size_t slot : slots) {
     // The former leases are held until the new ports are chosen, so that no new port is a former
-    // one: a client with an outdated address then reaches nobody.
+    // one: a client with an outdated address then reaches no other worker.
     port_map chosen;
     std::vector<port_lease> held;
     for (const std::string& name : names_) {

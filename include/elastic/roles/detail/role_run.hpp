@@ -82,7 +82,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
     std::exception_ptr failure = {};
     /// The address of this node for workers of other roles.
     std::string address = {};
-    /// Waits for what makes the running workers ready; null: waits for nothing.
+    /// The tasks that wait until the running workers are ready; null: there are none.
     std::unique_ptr<task_group> probe = {};
   };
 
@@ -92,7 +92,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL std::shared_ptr<role_post> make_post(std::size_t role);
   ELASTIC_DECL void await_ports(std::size_t role, std::vector<role_post::running> workers);
   ELASTIC_DECL void await_progress(std::size_t role);
-  // A role that starts after this one is ready; empty: none does.
+  // The name of a role that starts after this one is ready; empty: none does.
   ELASTIC_DECL std::optional<std::string> waiting_for(std::size_t role) const;
   ELASTIC_DECL std::shared_ptr<time_source> time_of_plan() const;
   ELASTIC_DECL task<void> await_open_ports(std::size_t role, int restarts,

@@ -88,7 +88,7 @@ ELASTIC_DECL void role_run::take(const stop_request& request) {
     carry_out(machine_.stop(request.reason.empty() ? "stop requested" : request.reason));
     return;
   }
-  // The roles are already stopping, so only a request that kills changes anything.
+  // The roles are already stopping, so only a request to kill has an effect.
   if (!request.escalates && request.signal != SIGKILL) return;
   for (const entry& each : entries_) stop(each, request);
 }
@@ -172,8 +172,8 @@ ELASTIC_DECL void role_run::publish_state() {
 
 // ---- what the roles share ----------------------------------------------------------------------
 
-/// Of the nodes that meet at an endpoint, the one with that address hosts the server for all roles,
-/// because the server has to outlive each of them.
+/// Opens the servers of this node. Of the nodes that meet at an endpoint, the one with that address
+/// hosts the server for all roles, because the server must outlive each of them.
 ELASTIC_DECL task<void> role_run::open_servers() {
   for (const auto& [at, parameters] : plan_->meetings()) {
     rendezvous_parameters chosen = parameters;
@@ -212,8 +212,8 @@ ELASTIC_DECL void role_run::open_journal() {
   journal_ = new_shared<role_journal>(path, log_);
 }
 
-/// How a role meets other nodes; for a role of one node in a job of several nodes, how another role
-/// does. Empty: the job has one node.
+/// The rendezvous by which a role meets other nodes or, for a role of one node in a job of several
+/// nodes, that of another role. Empty: the job has one node.
 inline std::optional<rendezvous_parameters> meeting_of_nodes(const std::vector<role>& roles,
                                                              const role& which) {
   const auto has_several_nodes = [](const role& each) {
@@ -303,7 +303,7 @@ ELASTIC_DECL std::shared_ptr<role_post> role_run::make_post(std::size_t role) {
   return post;
 }
 
-/// Only warns: role_watch detects progress.
+/// Starts the warnings about a silent role. It detects nothing itself: role_watch detects progress.
 ELASTIC_DECL void role_run::await_progress(std::size_t role) {
   entry& self = entries_[role];
   const std::optional<std::string> waiting = waiting_for(role);
@@ -332,7 +332,7 @@ ELASTIC_DECL std::shared_ptr<time_source> role_run::time_of_plan() const {
   return given ? given : new_shared<system_time>();
 }
 
-/// The waits for the ports of an earlier start end.
+/// Waits for the ports of the role's workers, instead of those of an earlier start.
 ELASTIC_DECL void role_run::await_ports(std::size_t role, std::vector<role_post::running> workers) {
   entry& self = entries_[role];
   // The role may have ended meanwhile.
@@ -352,7 +352,7 @@ ELASTIC_DECL void role_run::await_ports(std::size_t role, std::vector<role_post:
   self.probe->spawn(await_open_ports(role, machine_.restarts(), std::move(waits)));
 }
 
-/// A role whose ports cannot be watched would never be ready, so it ends.
+/// Stops the role if its ports cannot be watched, since it would never be ready.
 /// Errors: none.
 ELASTIC_DECL task<void> role_run::await_open_ports(std::size_t role, int restarts,
                                                    std::vector<task<void>> waits) {
@@ -403,7 +403,7 @@ ELASTIC_DECL task<void> role_run::supervise() {
   co_await over_.wait();
 }
 
-/// Leaves no role running, even after an error.
+/// Ends all roles, so that none is left running, even after an error.
 ELASTIC_DECL task<void> role_run::end_all() {
   co_await end_roles();
   for (const auto& [at, server] : servers_) co_await server->stop();
@@ -530,7 +530,7 @@ ELASTIC_DECL void role_run::carry_out(const role_step& step) {
       break;
     case role_step::action::stop:
       log_.info("role '{}' is stopped: {}", name, step.reason);
-      // There is no runner if it could not be made; the machine learns of that next.
+      // If the runner could not be made, there is none, and the machine learns of that next.
       stop(entries_[step.role], request_for(step));
       break;
     case role_step::action::skip: log_.warning("role '{}' does not start: {}", name, step.reason);

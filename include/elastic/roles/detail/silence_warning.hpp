@@ -13,9 +13,9 @@
 
 namespace elastic::detail {
 
-/// Warns while a role for which others wait does not report progress: after 30 s, and again each
-/// time after twice as long.
-/// @param role      its name
+/// Warns while a role for which others wait does not report progress: after 30 s, and then again
+/// each time the wait has doubled.
+/// @param role  the name of the role
 /// @param waiting   the name of a role that waits for it
 /// @param is_ready  called before each warning; true ends the wait
 /// Errors: none. Cancellation: all types.

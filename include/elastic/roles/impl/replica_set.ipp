@@ -57,7 +57,7 @@ inline std::string run_id_of(const launch_config& config) {
   return given.empty() || given == rendezvous_parameters().run_id ? random_uuid() : given;
 }
 
-/// What a replica_set leaves to its run, which may outlive it.
+/// The state that a replica_set passes to its run, which may outlive it.
 struct replica_parts {
   replica_parts(const launch_config& config, const agent_services& services,
                 const std::shared_ptr<request_inbox>& inbox, std::shared_ptr<run_monitor> follower)

@@ -65,7 +65,7 @@ inline task<role_group::result> run_to_result(std::shared_ptr<role_run> run,
   co_return group_result(*run, *plan);
 }
 
-/// What a group leaves to its run, which may outlive it.
+/// The state that a group passes to its run, which may outlive it.
 struct group_parts {
   group_parts(asio::any_io_executor executor, const role_group::options& options,
               agent_services services, const std::shared_ptr<request_inbox>& inbox,
