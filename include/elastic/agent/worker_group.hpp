@@ -115,7 +115,8 @@ class worker_group {
     std::optional<std::int64_t> furthest_step;
   };
 
-  /// `layout` must outlive the group. Empty services get the defaults of `complete`.
+  /// `layout` must outlive the group. Empty services are replaced by the defaults of
+  /// `complete_services`.
   ELASTIC_DECL worker_group(asio::any_io_executor strand, worker_spec spec,
                             const agent_services& services, log_layout& layout);
   ELASTIC_DECL ~worker_group();
@@ -240,7 +241,7 @@ class worker_group {
   /// Cancellation: all types; nothing else ends it while it samples.
   ELASTIC_DECL task<void> watch_work() &;
 
-  /// Waits at most `within` until the hooks that inspect hung workers are done; then kills them.
+  /// Waits at most `timeout` until the hooks that inspect hung workers are done; then kills them.
   /// Call it before `stop`, if there is time.
   ///
   /// Cancellation: all types; throws `operation_aborted`, and the hooks continue.
@@ -261,7 +262,7 @@ class worker_group {
 
   /// Asks the workers that accept requests for a checkpoint, over the control channel.
   ///
-  /// Result: when all have answered or ended, at the latest after `within`.
+  /// Result: available once all have answered or ended, at the latest after `timeout`.
   /// Cancellation: all types; throws `operation_aborted`.
   task<worker_channels::checkpoint_outcome> checkpoint(duration timeout) & {
     return channels_.checkpoint(timeout);

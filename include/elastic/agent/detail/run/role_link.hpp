@@ -16,7 +16,7 @@
 namespace elastic::detail {
 
 /// Connects an agent to a job of several roles: passes news of its own role to the job, and news of
-/// the other roles to its workers. See `agent_services::roles`.
+/// the other roles to its workers. See `agent_services::connections`.
 ///
 /// Thread-safety: called on the strand of the agent.
 class role_link {

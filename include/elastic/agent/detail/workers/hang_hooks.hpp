@@ -90,7 +90,7 @@ class hang_hooks {
   /// Kills the running hooks now. Their workers may then be killed.
   ELASTIC_DECL void stop_waiting();
 
-  /// Waits at most `within` until the hooks are done; then kills them.
+  /// Waits at most `timeout` until the hooks are done; then kills them.
   ///
   /// Cancellation: all types; throws `operation_aborted`, and the hooks continue.
   ELASTIC_DECL task<void> finish(duration timeout);
