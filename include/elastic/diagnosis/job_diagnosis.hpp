@@ -54,7 +54,8 @@ struct job_diagnosis {
 /// Makes the agent that uses these services inspect its workers on request
 /// (`job_command::kind::stacks`), and with `opens_workers` also by itself when the job stalls. The
 /// workers are also inspected before a hung worker is killed, and before the other workers are
-/// stopped when one has aborted. An existing extension of the services is kept.
+/// stopped when one has aborted. Errors: `errc::invalid_argument` if the services have a diagnosis
+/// already.
 ///
 /// Neither other users nor the worker's children can use the access that a worker opens; see
 /// docs/observe.md. Stacks have files, lines and functions, never values.
