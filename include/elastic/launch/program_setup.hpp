@@ -24,8 +24,8 @@ ELASTIC_DECL void set_up_program();
 
 /// Raises this process's limit of open files to the hard limit, at most `limits::open_files`: a
 /// host that serves the store of a large job has a connection to each worker. Child processes
-/// inherit the new limit, unless `agent_services::open_files` is set to the former one, which
-/// programs that use `select` need.
+/// inherit the new limit, unless `agent_services::process_options::open_files` is set to the former
+/// one, which programs that use `select` need.
 ///
 /// Result: the former soft limit.
 ELASTIC_DECL std::uint64_t raise_open_files();
