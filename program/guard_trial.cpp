@@ -25,7 +25,7 @@ elastic::task<std::string> guard_problem(elastic::guarded_launcher::options opti
     co_await process->wait();
     co_await process->end_tree();
   } catch (const elastic::error& failure) {
-    // A system without a shell is no problem of the guard.
+    // A missing shell is not a problem of the guard.
     if (failure.code() != elastic::errc::program_not_found) co_return failure.what();
   }
   co_return std::string();

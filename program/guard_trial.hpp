@@ -11,7 +11,7 @@ namespace elasticrun {
 
 /// Starts a program under a guard, and waits until both have ended.
 ///
-/// Result: why no guard can be used here; empty if one can.
+/// Result: the reason why no guard can be used here; empty if one can.
 elastic::task<std::string> guard_problem(elastic::guarded_launcher::options options);
 
 }  // namespace elasticrun

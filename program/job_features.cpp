@@ -31,7 +31,7 @@ elastic::task<void> run_shared(std::shared_ptr<Feature> feature) {
   co_await std::move(running);
 }
 
-/// Adds a progress bar if the user wants one and stderr can show it.
+/// Adds a progress bar if the options ask for one and stderr can show it.
 void add_progress_bar(const elastic::program_config& config,
                       const std::shared_ptr<elastic::time_source>& time,
                       elastic::agent_services& services) {
@@ -63,7 +63,7 @@ void job_features::complete(const elastic::program_config& config, std::size_t r
   if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
   elastic::job_diagnosis diagnosis = config.diagnosis;
   diagnosis.node_name = config.job.rendezvous.node_name;
-  // A rank under a debugger may stand still for any time.
+  // A debugger may halt a rank for any time.
   diagnosis.notices = !config.debugger.rank;
   elastic::add_diagnosis(services, std::move(diagnosis));
   if (!config.wire.kinds.empty()) elastic::add_wire(services, config.wire);
@@ -74,7 +74,7 @@ void job_features::complete(const elastic::program_config& config, std::size_t r
   add_faults(config, role, services);
 }
 
-/// Does nothing if the user does not want it, or if lines are JSON objects, which all differ.
+/// Does nothing without --merge-output, or if lines are JSON objects, which all differ.
 void job_features::merge_output(const elastic::program_config& config,
                                 elastic::agent_services& services) {
   const elastic::worker_spec& workers = config.job.workers;

@@ -24,7 +24,8 @@ namespace elasticrun {
 elastic::agent_services make_services(const asio::any_io_executor& executor,
                                       const elastic::logger& log);
 
-/// What the options of elasticrun add to the agent of a job, or to that of each of its roles.
+/// The features that elasticrun's options add to the agent of a job, or to the agent of each of its
+/// roles.
 ///
 /// Thread-safety: that of agent_part.
 class job_features {
@@ -33,7 +34,7 @@ class job_features {
   explicit job_features(asio::any_io_executor executor);
 
   /// Completes the services of an agent that is about to run.
-  /// @param role  its place among the roles: the faults of a role go on when its job restarts
+  /// @param role  the index of the role: its faults continue when the job restarts
   void complete(const elastic::program_config& config, std::size_t role,
                 elastic::agent_services& services);
 
@@ -50,7 +51,7 @@ class job_features {
   asio::any_io_executor executor_;
   std::shared_ptr<elastic::time_source> time_ = std::make_shared<elastic::system_time>();
   std::shared_ptr<code_release> code_release_ = std::make_shared<code_release>(time_);
-  /// By role. Those without faults have none.
+  /// The monkeys by role. Roles without faults have none.
   std::map<std::size_t, std::shared_ptr<chaos_monkey>> monkeys_;
   /// The consoles of all agents: those of earlier ones may still have lines to show.
   std::vector<std::shared_ptr<merged_output>> consoles_;

@@ -4,8 +4,8 @@
 
 namespace elasticrun {
 
-/// Whether a TCP socket of this host listens at a port: from the kernel's list, so that nobody is
-/// disturbed.
+/// Whether a TCP socket of this host listens at a port. It reads the kernel's list, so the listener
+/// does not notice.
 bool is_listened_at(int port);
 
 }  // namespace elasticrun

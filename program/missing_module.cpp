@@ -103,7 +103,7 @@ std::string missing_module_hint(std::string_view module, std::string_view python
 std::string missing_module_hint(const elastic::worker_spec& workers,
                                 const elastic::run_result& result) {
   namespace fs = std::filesystem;
-  // elasticrun gives every Python this option first.
+  // elasticrun passes this option to every Python interpreter first.
   const bool is_python = !workers.arguments.empty() && workers.arguments.front() == "-u";
   const std::string module = is_python ? missing_module(result) : std::string();
   if (module.empty()) return {};
@@ -112,7 +112,7 @@ std::string missing_module_hint(const elastic::worker_spec& workers,
   };
   const std::string path = value("PATH");
   const std::string python = elastic::path_of_program(workers.program, path);
-  // Every Python begins with this module of its standard library.
+  // Every Python interpreter first imports this module of its standard library.
   if (const std::string home = value("PYTHONHOME"); module == "encodings" && !home.empty()) {
     return fmt::format(
         "The workers were run by {}, whose standard library is not at PYTHONHOME={}: unset it\n",
@@ -123,7 +123,7 @@ std::string missing_module_hint(const elastic::worker_spec& workers,
     if (const std::string folder = value(variable); !folder.empty()) list += folder + "/bin:";
   }
   std::string other = find_python_with(module, list + path + ":/usr/bin");
-  // The package is there, but not the module in it.
+  // That Python has the package, but the package lacks the module.
   std::error_code failure;
   const fs::path folders[] = {fs::path(python).parent_path(), fs::path(other).parent_path()};
   if (fs::equivalent(folders[0], folders[1], failure)) other.clear();

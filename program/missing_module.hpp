@@ -12,11 +12,11 @@
 
 namespace elasticrun {
 
-/// The module that a Python says it does not find, in the last lines of its stderr; empty: it
-/// failed for another reason.
+/// The module that Python did not find, according to the last lines of its stderr; empty: it failed
+/// for another reason.
 std::string missing_module(const std::vector<std::string>& lines);
 
-/// The same of the first worker that failed for this reason.
+/// The same for the first worker that failed for this reason.
 std::string missing_module(const elastic::run_result& result);
 
 /// Finds the first python3 in a list such as PATH that has a module, or its package, among its

@@ -87,7 +87,7 @@ void check_log_directory(const std::string& directory) {
                                    elastic::in_quotes(directory), reason));
 }
 
-/// Carries out a check that may not end, for as long as `most`. A late answer is ignored.
+/// Performs a check that may hang, and waits at most `most` for it. A late answer is ignored.
 void check_within(std::chrono::milliseconds most, std::function<void()> work) {
   using check = std::packaged_task<void()>;
   const auto asking = std::make_shared<check>(std::move(work));
@@ -149,7 +149,7 @@ void check_drain_file(const std::string& path) {
                                    elastic::in_quotes(directory.string())));
 }
 
-/// Runs a task to its end, without what it may leave behind in the kernel.
+/// Runs a task to its end, but does not wait for processes that the kernel has not ended yet.
 std::string run_alone(elastic::task<std::string> work) {
   elastic::asio::io_context context(1);
   std::exception_ptr failure;
@@ -165,7 +165,7 @@ std::string run_alone(elastic::task<std::string> work) {
   return result;
 }
 
-/// The file that ELASTIC_GUARD names must be a guard of this version, unless no worker gets one.
+/// The file that ELASTIC_GUARD names must be a guard of this version, unless workers have no guard.
 void check_guard(const elastic::launch_config& job) {
   if (job.guard_file.empty() || job.guard == elastic::guard_policy::none) return;
   const auto file = detail::guard_sources(job.guard_file).next();
@@ -184,8 +184,8 @@ void check_guard(const elastic::launch_config& job) {
                   elastic::in_quotes(job.guard_file), problem, elastic::version_text));
 }
 
-/// A job that meets nobody does not need it, nor does the backend static without a wire-up; a
-/// warning says so.
+/// Whether --local-addr has an effect. A job that meets no other nodes does not need it, nor does
+/// the backend static without a wire-up; a warning says so.
 bool uses_local_address(const elastic::program_config& config) {
   const elastic::rendezvous_parameters& meeting = config.job.rendezvous;
   if (config.job.standalone) return false;

@@ -16,13 +16,13 @@ namespace elasticrun {
 /// Checks the files that a configuration names, so that a mistake is reported before the nodes meet
 /// and the workers start: the script, the log directory, the journal, the trace and the drain file.
 /// (`process_launcher` looks for the program itself when it starts it.) If nodes meet, it checks
-/// --local-addr, too. If ELASTIC_GUARD names a guard that workers are to get, it starts it once. A
-/// look-up or a file system that does not answer in time passes.
+/// --local-addr, too. If ELASTIC_GUARD names a guard for workers, it starts the guard once. A
+/// look-up or a file system that does not answer in time counts as usable.
 ///
 /// Result: empty if all of them can be used; otherwise the error, with exit code 2.
 std::optional<elastic::early_exit> check_files(const elastic::program_config& config);
 
-/// Checks what --local-addr is given: an address, a network, one of the interfaces of this host, or
+/// Checks the value of --local-addr: an address, a network, one of the interfaces of this host, or
 /// the name of a host.
 /// @param may_be_host  false if it is certain that no host has a name
 /// Errors: `errc::invalid_argument` if it is none of these, with the interfaces, or if it is every

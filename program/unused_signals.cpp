@@ -18,7 +18,7 @@ namespace elasticrun {
 
 namespace {
 
-/// Whether a signal would end this process although nobody has asked for that.
+/// Whether the plan does not use a signal, which would then end this process by default.
 bool is_unused(const elastic::signal_plan& plan, int number) {
   for (const auto* numbers : {&plan.stop, &plan.forward, &plan.preempt}) {
     if (std::find(numbers->begin(), numbers->end(), number) != numbers->end()) return false;

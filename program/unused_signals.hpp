@@ -10,7 +10,7 @@ namespace elasticrun {
 
 /// Catches SIGUSR1 and SIGUSR2, unless the plan of the job has a use for them, and logs each once
 /// with the options that would give it one. Schedulers send them before a time limit, often to
-/// every process of a job, and must not end the job by that.
+/// every process of a job, and that must not end the job.
 ///
 /// Ends only by cancellation (all types). Both signals then have their default handling again.
 elastic::task<void> report_unused_signals(elastic::signal_plan plan, elastic::logger log);

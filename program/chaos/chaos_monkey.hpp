@@ -42,7 +42,8 @@ class chaos_monkey final : public elastic::agent_part {
   /// Sends a signal to one worker of the job, for a reason: as `local_agent::signal_rank`.
   using worker_signal = std::function<void(int rank, int number, std::string reason)>;
 
-  /// Sets how the workers of the present agent are reached. Call it before they start.
+  /// Sets the function that sends signals to the workers of the present agent. Call it before they
+  /// start.
   void reach_workers(worker_signal signal) { signal_ = std::move(signal); }
 
   /// Waits until the workers run, then injects the faults.
@@ -53,7 +54,7 @@ class chaos_monkey final : public elastic::agent_part {
  private:
   struct active_cut {
     std::unique_ptr<network_cut> network;
-    /// When it ends, since the workers first ran.
+    /// The end of the cut, counted from the first start of the workers.
     elastic::duration end{};
   };
 
@@ -80,7 +81,7 @@ class chaos_monkey final : public elastic::agent_part {
   int restarts_ = 0;
 };
 
-/// Makes a monkey a part of an agent. It may be that of one agent after the other.
+/// Makes a monkey a part of an agent. Several agents may use it, one after the other.
 void add_chaos(elastic::agent_services& services, std::shared_ptr<chaos_monkey> monkey);
 
 }  // namespace elasticrun

@@ -20,7 +20,7 @@ using chaos_plan = elastic::program_config::chaos_plan;
 struct chaos_step {
   enum class action { signal, cut, restore };
 
-  /// Since the workers first ran.
+  /// The time of the step, counted from the first start of the workers.
   elastic::duration time{};
   chaos_plan::fault::target target = chaos_plan::fault::target::rank;
   /// The rank or the node; for a random fault, a number that selects the rank.
@@ -28,7 +28,7 @@ struct chaos_step {
   bool is_any_rank = false;
   action what = action::signal;
   int signal = 0;
-  /// When a cut ends, since the workers first ran.
+  /// The end of a cut, counted from the first start of the workers.
   elastic::duration end{};
   /// The fault that starts with this step; empty for a step that continues one.
   std::string fault;
@@ -51,7 +51,7 @@ class chaos_schedule {
  private:
   struct entry {
     chaos_step step;
-    /// SIGSTOP and SIGCONT alternate until then.
+    /// The end of a slow phase. SIGSTOP and SIGCONT alternate until then.
     elastic::duration slow_end{};
   };
 
@@ -62,7 +62,7 @@ class chaos_schedule {
   std::vector<entry> entries_;
   std::optional<chaos_plan::random_faults> noise_;
   elastic::detail::random_source random_;
-  /// When the last random fault so far starts.
+  /// The start of the last random fault so far.
   elastic::duration random_time_{};
 };
 

@@ -72,7 +72,7 @@ sockaddr_storage any_ipv4() {
 }
 
 /// The prefix of all IPv6 addresses.
-/// @param is_mapped  of those that stand for IPv4 addresses
+/// @param is_mapped  whether it is the prefix of IPv4-mapped addresses
 sockaddr_storage any_ipv6(bool is_mapped) {
   sockaddr_in6 any{};
   any.sin6_family = AF_INET6;
@@ -105,7 +105,7 @@ bool set_keys(int fd, bool is_cut) {
 
 void restore(int fd) {
   set_keys(fd, false);
-  // A socket that was accepted meanwhile has inherited the port's key, for its own peer.
+  // A socket that was accepted meanwhile has inherited the port's key, but for its own peer.
   sockaddr_storage peer{};
   socklen_t size = sizeof peer;
   if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return;

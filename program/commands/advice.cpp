@@ -27,7 +27,8 @@ namespace {
 /// makes progress if it lasts this many seconds.
 constexpr int loop_attempts = 3;
 constexpr double loop_uptime = 60;
-/// A loss of time is worth advice from this share of the whole time and this many seconds on.
+/// A loss of time is worth advice if it is at least this share of the whole time and this many
+/// seconds.
 constexpr double worthy_share = 0.1;
 constexpr double worthy_seconds = 10;
 
@@ -191,7 +192,7 @@ std::string long_grace(const std::vector<journal_run>& runs) {
       detail::span_words(allowed), count, count == 1 ? "" : "s", detail::span_words(lost));
 }
 
-/// The node that often comes last, and for which the others wait.
+/// The advice about a node that often joins last, so that the others wait for it.
 std::string slow_node(const std::vector<journal_run>& runs) {
   std::map<std::int64_t, std::vector<std::pair<double, std::string>>> waits;
   for (const journal_run& run : runs) {
@@ -297,7 +298,7 @@ std::string silent_end(const std::vector<journal_run>& runs) {
   return "";
 }
 
-/// Ranks that could not be replaced individually, and why.
+/// The advice about ranks that could not be replaced individually, with the reason.
 std::string abandoned_replacements(const std::vector<journal_run>& runs) {
   const detail::job_replacements* worst = nullptr;
   for (const journal_run& run : runs) {

@@ -14,8 +14,8 @@ namespace elasticrun {
 const std::vector<elastic::command_line::facts::command>& command_rows();
 
 /// The command that the first argument of `elasticrun` names; null if the arguments run a job. A
-/// script of that name wins, so that every command line of torchrun's keeps its meaning; `./status`
-/// is always a script.
+/// script of that name has precedence, so that every command line of torchrun keeps its meaning.
+/// `./status` is always a script.
 /// @param is_script  whether there is a script with this name, see `is_script`
 const elastic::command_line::facts::command* find_command(
     const std::vector<std::string>& arguments,

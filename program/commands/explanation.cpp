@@ -35,7 +35,7 @@ constexpr std::size_t most_lines = 200;
 std::string time_words(std::int64_t time_us, bool with_day) {
   // The range of the calendar.
   const std::int64_t seconds = std::clamp<std::int64_t>(time_us / 1'000'000, 0, 253'402'300'799);
-  // Not a time_point, whose nanoseconds end in the year 2262.
+  // A time_point would not suffice: its nanoseconds end in the year 2262.
   const std::tm time = fmt::gmtime(static_cast<std::time_t>(seconds));
   return with_day ? fmt::format("{:%Y-%m-%d %H:%M:%S}", time) : fmt::format("{:%H:%M:%S}", time);
 }
@@ -59,7 +59,8 @@ bool is_shown(const elastic::job_event& event) {
   }
 }
 
-/// Says a long reason once: what found a stall or a hang, which later events repeat.
+/// Shortens repetitions: later events repeat the long reason of a stall or a hang, which is shown
+/// only once.
 class told_reasons {
  public:
   std::string sentence_of(const elastic::job_event& event) {
@@ -76,7 +77,7 @@ class told_reasons {
  private:
   void tell(const std::string& reason) {
     constexpr std::size_t least_bytes = 40;
-    // Whoever names the rank himself leaves its name out.
+    // An event that names the rank itself has the reason without that name.
     for (const std::string& each : {reason, detail::without_name(reason)}) {
       if (each.size() >= least_bytes) told_.push_back(each);
     }
@@ -85,7 +86,7 @@ class told_reasons {
   std::vector<std::string> told_;
 };
 
-/// How much older than a restored commit the checkpoint is that workers last reported as saved.
+/// The age of the last saved checkpoint, compared with a restored commit.
 class checkpoint_age {
  public:
   /// Result: a clause; empty for other events, and if no checkpoint before the commit is known.
@@ -130,7 +131,7 @@ std::string time_line(const journal_run& run) {
   return text;
 }
 
-/// What a failed worker wrote last, below the line that names it.
+/// The last lines of a failed worker, to be shown below the line that names it.
 std::string last_words(const detail::job_attempt& attempt) {
   std::string text;
   std::string_view rest = attempt.last_lines;
@@ -160,8 +161,8 @@ std::string root_causes(const std::vector<journal_run>& runs) {
   return text;
 }
 
-/// Tenths of a percent for each amount, which add up to 100 %: rounded down, and those that lose
-/// most by it get what is missing.
+/// The share of each amount in tenths of a percent. Shares are rounded down; the remainder goes to
+/// those that lose most by that, so that the sum is 100 %.
 std::vector<int> shares_of(const std::vector<double>& amounts) {
   constexpr int all = 1000;
   const double total = std::accumulate(amounts.begin(), amounts.end(), 0.0);
@@ -180,7 +181,7 @@ std::vector<int> shares_of(const std::vector<double>& amounts) {
   return shares;
 }
 
-/// Says for how many agents the account is that of a job without steps.
+/// A remark that says for how many agents the account lacks steps.
 std::string without_steps(const std::vector<journal_run>& runs) {
   const auto lacking = static_cast<std::size_t>(
       std::count_if(runs.begin(), runs.end(),

@@ -100,7 +100,7 @@ logs_query read_logs_query(const std::vector<std::string>& arguments,
   return query;
 }
 
-/// Lines as they are shown: each with its worker in front.
+/// The lines as they are shown, each after the name of its worker.
 std::string shown_lines(const detail::output_piece& piece, std::uint64_t skipped,
                         std::string_view filter, bool is_terminal) {
   const std::string head =

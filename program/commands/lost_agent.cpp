@@ -27,7 +27,7 @@ namespace elasticrun {
 
 namespace {
 
-/// Whether a process is the one that was there at that time, and not a later one with its number.
+/// Whether the process already existed at that time, and is not a later one with the same pid.
 bool is_running_since(pid_t pid, std::chrono::microseconds wall_time) {
   const auto process = elastic::detail::read_process(pid);
   if (!process || process->dead()) return false;
@@ -54,14 +54,14 @@ std::string date_text(std::chrono::microseconds wall_time) {
   return {text.data(), size};
 }
 
-/// Whether a process of this host, in whatever pid namespace, has a file open for writing: then
-/// the kernel refuses a lease for reading. Empty: the file system does not know, as over a network.
+/// Whether a process of this host, in any pid namespace, has a file open for writing: the kernel
+/// then refuses a read lease. Empty: the file system cannot tell, such as a network file system.
 std::optional<bool> is_being_written(const std::string& path) {
   if (elastic::detail::may_hang(path)) return std::nullopt;
   const elastic::detail::unique_fd file(
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  // Whoever opens the file for writing at this moment ends the lease by a signal, which by default
-  // is one that kills.
+  // A process that opens the file for writing now breaks the lease, which sends a signal to this
+  // process. The default signal would kill it.
   if (!file || ::fcntl(file.get(), F_SETSIG, SIGURG) != 0) return std::nullopt;
   if (::fcntl(file.get(), F_SETLEASE, F_RDLCK) == 0) {
     ::fcntl(file.get(), F_SETLEASE, F_UNLCK);

@@ -16,7 +16,7 @@ namespace detail = elastic::detail;
 
 namespace {
 
-/// When a node learned that each round was complete: (run id, round) → time.
+/// The times at which a node learned that rounds were complete: (run id, round) → time.
 using round_times = std::map<std::pair<std::string, std::int64_t>, std::int64_t>;
 
 round_times round_times_of(const elastic::detail::journal_contents& journal) {
@@ -58,7 +58,8 @@ std::vector<std::optional<std::int64_t>> clock_offsets(
   std::vector<std::optional<std::int64_t>> offsets(journals.size());
   if (offsets.empty()) return offsets;
   offsets.front() = 0;
-  // A journal gets its offset from one that has its own, until no such pair is left.
+  // Derives the offset of a journal from a journal whose offset is known, until no such pair is
+  // left.
   for (bool has_more = true; has_more;) {
     has_more = false;
     for (std::size_t reference = 0; reference < offsets.size(); ++reference) {

@@ -69,7 +69,7 @@ std::string file_at(const std::string& path) {
 std::string text_at(const std::string& path) {
   std::error_code failure;
   const fs::file_status status = fs::status(path, failure);
-  // To open a pipe would wait for its writer.
+  // Opening a pipe would wait for its writer.
   if (fs::exists(status) && !fs::is_regular_file(status)) refuse_file(path, "is not a file");
   struct closer {
     void operator()(std::FILE* file) const { std::fclose(file); }
@@ -113,8 +113,8 @@ bool may_change(const job_roles::role& role) {
   return role.state == "waiting" || role.state == "running" || role.state == "stopping";
 }
 
-/// A job whose agent was killed keeps the file as it was. The journal beside the file says which
-/// process that was.
+/// A remark for a job whose agent was killed, so that the file no longer changes. The journal
+/// beside the file names the agent's process.
 std::string word_on_agent(const fs::path& file, const job_roles& document) {
   if (std::none_of(document.roles.begin(), document.roles.end(), may_change)) return {};
   try {
@@ -126,7 +126,7 @@ std::string word_on_agent(const fs::path& file, const job_roles& document) {
   }
 }
 
-/// Names the file in the error of one that does not describe roles.
+/// Parses the file. If it does not describe roles, the error names it.
 job_roles document_in(const std::string& file, const std::string& text) {
   try {
     return elastic::detail::parse_roles(text);

@@ -146,7 +146,8 @@ std::variant<command_call, elastic::early_exit> parse_command_call(
 }
 
 elastic::task<int> send_command(command_call call, std::function<void(std::string_view)> out) {
-  // First, because an agent that hangs now would carry the command out when it continues.
+  // This check comes first, because an agent that hangs now would carry out the command when it
+  // continues.
   co_await check_agent(call.socket, call.command.what);
   detail::http_response answer;
   detail::http_request request = request_of(call.command);

@@ -26,15 +26,15 @@ struct stacks_query {
   std::vector<int> ranks = {};
 };
 
-/// Parses [--role NAME] [--rank R,...] [unix:PATH | LOGDIR]; --rank may be repeated. The default of
-/// the last argument is PET_STATUS, as for the job.
+/// Parses [--role NAME] [--rank R,...] [unix:PATH | LOGDIR]; --rank may be repeated. The last
+/// argument defaults to PET_STATUS, the variable of --status.
 /// Result: the query, or an error for the user.
 std::variant<stacks_query, elastic::early_exit> parse_stacks_command(
     const std::vector<std::string>& arguments, const elastic::environment_map& environment);
 
-/// Shows where the workers of a job are. With a socket: the workers of that agent and, if its job
-/// is diagnosed, of all nodes. With a log directory: what the kernel knows about the workers on
-/// this host.
+/// Shows the stacks of a job's workers. With a socket: those of that agent's workers and, if its
+/// job is diagnosed, of all nodes. With a log directory: the kernel's view of the workers on this
+/// host.
 /// @param out  receives the text
 /// Result: the exit code: 0, or 1 if no worker runs.
 /// Errors: `errc::connection_failed` if nothing listens on the socket, `errc::timed_out` if the

@@ -22,7 +22,7 @@ class debugger_launcher final : public elastic::process_launcher {
  public:
   /// @param plan   names a rank
   /// @param inner  starts the processes
-  /// @param log    gets a line at each start of that worker: where to attach
+  /// @param log  receives a line at each start of that worker: where to attach
   debugger_launcher(elastic::program_config::debugger_plan plan,
                     std::shared_ptr<elastic::process_launcher> inner, elastic::logger log);
 
@@ -43,7 +43,7 @@ class debugger_launcher final : public elastic::process_launcher {
 
 /// Inserts debugpy between the Python interpreter with its flags and the script of a worker.
 /// @param spec     a command that runs Python, with or without `-u`
-/// @param address  where debugpy listens: "127.0.0.1:5678"
+/// @param address  the address at which debugpy listens: "127.0.0.1:5678"
 void insert_debugpy(elastic::process_spec& spec, const std::string& address);
 
 }  // namespace elasticrun

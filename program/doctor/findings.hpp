@@ -21,11 +21,11 @@ struct finding {
   };
 
   level how = level::ok;
-  /// What was checked: "open files".
+  /// The subject of the check: "open files".
   std::string subject;
   /// A clause without a full stop.
   std::string text;
-  /// What to do about it; empty if nothing is needed.
+  /// The advice; empty if no action is needed.
   std::string advice = {};
 };
 
@@ -35,8 +35,8 @@ std::string text_of(const network_card& card);
 /// Checks the facts about a host. Result: a finding for each subject, in a fixed order.
 std::vector<finding> examine(const host_facts& facts);
 
-/// The findings for people: a line for each, another one for its advice, and the totals. Texts are
-/// made printable.
+/// The findings as readable text: a line for each, another one for its advice, and the totals.
+/// Texts are made printable.
 std::string findings_text(const std::vector<finding>& findings);
 
 /// A finding as JSON: {"subject": "open files", "level": "warning", "text": "…", "advice": "…"}.

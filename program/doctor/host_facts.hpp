@@ -36,9 +36,9 @@ struct host_facts {
 
   std::string kernel;
   bool has_pidfds = true;
-  /// The I/O interface that jobs would use: "I/O: io_uring", or why it is another one.
+  /// The I/O interface that jobs would use: "I/O: io_uring", or the reason for another one.
   std::string io;
-  /// Why no guard can run; empty: one can.
+  /// The reason why no guard can run; empty: one can.
   std::string guard_problem;
   /// The resource limits of this process; for open files the soft and the hard limit.
   std::uint64_t open_files = unlimited;
@@ -52,7 +52,7 @@ struct host_facts {
   /// The temporary folder, and its free space in bytes; empty: no file can be created in any.
   std::string temporary_folder;
   std::optional<std::uint64_t> temporary_space;
-  /// Why it is not the preferred one; empty: it is.
+  /// The reason why it is not the preferred folder; empty: it is.
   std::string temporary_problem;
   std::string host_name;
   /// The addresses to which the host's own name resolves.
@@ -89,7 +89,8 @@ elastic::task<host_facts> gather_host_facts(elastic::environment_map environment
 /// @param name  the variable, such as "__version__"
 std::string version_in(const std::string& text, const std::string& name);
 
-/// The limit in a file of a cgroup; `unlimited` for "max" and for anything else that is no number.
+/// The limit in a file of a cgroup; `unlimited` for "max" and for any other text that is not a
+/// number.
 std::uint64_t limit_in(const std::string& text);
 
 /// The number of processors in the text of cpu.max: 1.5 for "150000 100000"; empty: no limit.

@@ -42,7 +42,7 @@ using texts = std::vector<std::string>;
 
 namespace {
 
-/// How long the nodes wait for those that have not joined, in seconds.
+/// The time, in seconds, for which the nodes wait for those that have not joined.
 constexpr double usual_wait = 60;
 constexpr double longest_wait = 86'400;
 
@@ -127,7 +127,7 @@ elastic::duration duration_of(double seconds) {
 }
 
 /// Makes a node that stops after it has joined count as lost after about the wait, if nothing else
-/// was chosen. A node of a busy host must not be taken for one.
+/// was chosen. A node on a busy host must not count as stopped.
 void shorten_keep_alive(elastic::rendezvous_parameters& meeting, double wait) {
   const elastic::duration usual = elastic::rendezvous_settings().keep_alive_interval;
   constexpr std::chrono::seconds shortest(1);
@@ -136,7 +136,7 @@ void shorten_keep_alive(elastic::rendezvous_parameters& meeting, double wait) {
       duration_of(wait) / meeting.keep_alive_max_attempt, shortest, usual);
 }
 
-/// Where the nodes of the doctor meet, under a run id of their own, so that they never meet the
+/// The rendezvous of the doctor's nodes. It has a separate run id, so that they never meet the
 /// nodes of a job.
 elastic::rendezvous_parameters meeting_of(const elastic::launch_config& config, double wait) {
   elastic::rendezvous_parameters meeting = config.rendezvous;
@@ -248,7 +248,7 @@ elastic::task<void> job_doctor::meet() {
   }
 }
 
-/// Ends only with an error, when a node is lost.
+/// Watches the round. It ends only with an error, when a node is lost.
 elastic::task<void> job_doctor::watch() {
   elastic::task<elastic::rendezvous_change> changing = handler_->wait_for_change();
   const elastic::rendezvous_change change = co_await std::move(changing);

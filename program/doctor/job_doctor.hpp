@@ -27,7 +27,7 @@ struct doctor_query {
   bool as_json = false;
   /// Whether to check all nodes of a job and the links between them; otherwise only this host.
   bool asks_nodes = false;
-  /// Where the nodes meet; `max_nodes` are expected.
+  /// The rendezvous of the nodes; `max_nodes` are expected.
   elastic::rendezvous_parameters meeting;
   elastic::environment_map environment;
 };

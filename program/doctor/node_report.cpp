@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> level_names{"ok", "warning", "problem"};
 
-/// A text for people. Makes it printable on reading, because another node wrote it.
+/// A text for users. It is made printable when it is read, because another node wrote it.
 void shown_row(record_rows& rows, const char* name, std::string& value) {
   if (rows.sentence(name, value, limits::doctor_text_bytes)) {
     value = elastic::printable_line(value);
@@ -140,7 +140,7 @@ node_report report_of(const host_facts& facts, const std::string& name) {
   report.accelerators = facts.accelerators;
   for (const network_card& card : facts.cards) report.cards.push_back(text_of(card));
   for (finding& each : examine(facts)) {
-    // The doctor itself may be what uses such a port.
+    // The doctor itself may use such a port.
     if (each.how == finding::level::ok || each.subject == "ports") continue;
     report.findings.push_back(std::move(each));
   }

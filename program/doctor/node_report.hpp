@@ -50,7 +50,7 @@ std::string text_of(const node_report& report);
 /// Errors: `errc::protocol_violation`.
 node_report parse_node_report(std::string_view text);
 
-/// What a node has measured about the link to another node.
+/// A node's measurements of the link to another node.
 struct link_report {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   link_report() = default;
@@ -61,13 +61,13 @@ struct link_report {
   std::string address;
   /// The interface of this node; empty: unknown.
   std::string interface;
-  /// Why the other node did not answer.
+  /// The reason why the other node did not answer.
   std::string failure;
   /// The round-trip time.
   std::int64_t latency_ns = 0;
   /// The rate of one TCP connection; 0: not measured.
   std::int64_t bytes_per_second = 0;
-  /// How far the other node's clock is ahead of this node's.
+  /// The time by which the other node's clock is ahead of this node's.
   std::int64_t clock_ahead_ms = 0;
 };
 

@@ -49,7 +49,8 @@ class line_merger {
   /// Reuses the memory of a text that has been shown.
   void reuse(std::string text);
 
-  /// When the oldest line has waited long enough; `time_point::max()` if no line waits.
+  /// The time at which the oldest line has waited long enough; `time_point::max()` if no line
+  /// waits.
   elastic::time_point next_deadline() const;
 
  private:
@@ -84,7 +85,7 @@ class line_merger {
   std::string role_;
   std::size_t workers_ = 1;
   std::deque<waiting_line> waiting_;
-  /// The number of the first waiting line; the others count on from it.
+  /// The number of the first waiting line; the other lines are numbered consecutively.
   std::uint64_t first_ = 1;
   std::size_t waiting_bytes_ = 0;
   numbers_by_text by_text_;

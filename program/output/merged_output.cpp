@@ -24,9 +24,9 @@
 
 namespace elasticrun {
 
-/// A console that shows equal lines of several workers once. A line of a worker begins with the
-/// marker, which no worker knows, and its local rank: "MARKER3 text". Text without a marker is a
-/// later piece of a line that is too long to buffer, or does not come from a worker. It is shown
+/// A console that shows equal lines of several workers once. A line of a worker begins with a
+/// marker, which workers do not know, and the local rank: "MARKER3 text". Text without a marker is
+/// a later piece of a line that is too long to buffer, or does not come from a worker. It is shown
 /// unchanged.
 class merged_console final : public elastic::output_sink {
  public:

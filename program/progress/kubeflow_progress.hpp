@@ -20,7 +20,7 @@
 
 namespace elasticrun {
 
-/// The server to which Kubeflow Trainer wants progress reports, according to its variables
+/// The server for the progress reports to Kubeflow Trainer, from the variables
 /// KUBEFLOW_TRAINER_SERVER_URL, _CA_CERT and _TOKEN.
 struct kubeflow_server {
   elastic::endpoint address = {};
@@ -39,7 +39,7 @@ struct kubeflow_server {
 /// Errors: `errc::invalid_argument` if it is not http://HOST[:PORT]/… or https://….
 std::optional<kubeflow_server> find_kubeflow_server(const elastic::environment_map& variables);
 
-/// Whether a token would go to another host over plain http, which others could read.
+/// Whether a token would go to another host over plain http, so that others could read it.
 bool is_token_exposed(const kubeflow_server& server);
 
 /// The body of a report; empty if this node is not the first of the round, or if no worker has

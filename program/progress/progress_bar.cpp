@@ -93,7 +93,7 @@ void progress_bar::write(std::string_view bytes) {
 
 namespace {
 
-/// Hands records over to the strand of the agent: whoever records one may be on another.
+/// Passes records to the strand of the agent, since they may be recorded on another strand.
 class bar_sink final : public elastic::journal_sink {
  public:
   bar_sink(asio::any_io_executor strand, std::weak_ptr<progress_bar> bar)

@@ -45,8 +45,8 @@ class progress_bar final : public elastic::agent_part {
  private:
   void draw();
 
-  // In one call, so that no other output interrupts it; what the terminal does not accept is
-  // dropped.
+  // Writes in one call, so that no other output interrupts it. Bytes that the terminal does not
+  // accept are dropped.
   void write(std::string_view bytes);
 
   std::shared_ptr<elastic::time_source> time_;

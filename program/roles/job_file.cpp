@@ -45,7 +45,7 @@ namespace {
 /// The key for the number of replicas of a role on each node.
 constexpr const char* replicas_key = "processes_per_node";
 
-/// Where a job file may set an option, by its name in --help.
+/// The place where a job file may set an option, which is named as in --help.
 option_scope scope_of(std::string_view option) { return detail::option_named(option).scope; }
 
 /// Whether an option is for workers that form a world.
@@ -53,7 +53,7 @@ bool needs_world(option_scope scope) {
   return scope == option_scope::world || scope == option_scope::python;
 }
 
-/// Why an option excludes --job.
+/// The reason why an option excludes --job.
 std::string_view place_of_option(std::string_view option) {
   const char* const instead = detail::option_named(option).instead;
   return instead ? instead : "it applies only to a job of one role";
@@ -392,7 +392,7 @@ class job_file_reader {
     return texts;
   }
 
-  /// The value of an option in the form that a command line has; empty: a flag that is off.
+  /// The value of an option as on a command line; empty: a flag that is off.
   std::optional<std::string> option_text(const std::string& key, const std::string& option,
                                          const toml::node& value) const {
     if (is_flag(option)) {
@@ -416,7 +416,7 @@ class job_file_reader {
     return joined;
   }
 
-  /// How a message about an unknown key ends: where the key belongs, or what may have been meant.
+  /// The end of a message about an unknown key: the place where the key belongs, or a similar key.
   std::string hint_for(const std::string& key, const names& allowed) const {
     const auto is_key = [&](const std::string& option) { return key_of(option) == key; };
     const auto is_among = [&](const names& options) {
@@ -446,7 +446,7 @@ class job_file_reader {
       add_variables(key, *option, *table, arguments);
       return;
     }
-    // A list would become one variable.
+    // A list would become a single variable.
     if (value.is_array() && detail::option_named(*option).repeats) {
       refuse(value, fmt::format("{}: must be a table such as {{ NAME = \"value\" }}", key));
     }
@@ -456,7 +456,7 @@ class job_file_reader {
     arguments.push_back(argument(*option, *text));
   }
 
-  /// What to do if a value contradicts an option beside --job.
+  /// The advice for a value that contradicts an option beside --job.
   static std::string_view remedy(const toml::node& value) {
     return is_set(value.source()) ? "leave one of them out"
                                   : "leave one of them out, or override the file by --set";

@@ -12,7 +12,7 @@
 
 namespace elasticrun {
 
-/// A role as a job file describes it.
+/// The description of a role in a job file.
 struct role_entry {
   std::string name;
   /// The options of the role, as on a command line: "--nproc-per-node=4". Those of the whole job

@@ -184,7 +184,7 @@ job_of_roles make_job(const job_file& file, const elastic::command_line::facts& 
 
 namespace {
 
-/// What elasticrun adds to the roles of a job.
+/// The features that elasticrun adds to the roles of a job.
 class role_features {
  public:
   /// Errors: those of the constructor of role_status.
@@ -213,7 +213,7 @@ class role_features {
     if (status_) status_->serve(executor, services, std::move(commands));
   }
 
-  /// When it returns, nothing of them runs.
+  /// Ends the features. When it returns, no task of theirs runs.
   elastic::task<void> close() {
     co_await each_.close();
     if (trace_) co_await trace_->close();

@@ -26,7 +26,7 @@ class role_status {
   static bool is_needed(const elastic::role_group::options& job,
                         const elastic::program_options& program);
 
-  /// Begins to show the job if this node does; `commands` carries out what a client asks for.
+  /// Begins to show the job if this node does; `commands` carries out the commands of clients.
   /// Errors: those of the constructor of status_server.
   void serve(asio::any_io_executor executor, const elastic::agent_services& services,
              elastic::job_command::handler commands);
