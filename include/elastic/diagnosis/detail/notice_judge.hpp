@@ -54,9 +54,9 @@ class notice_judge {
  private:
   struct record {
     worker_signs last;
-    /// The time since when it has made no progress: no step, message or output.
+    /// The time since which it has made no progress: no step, message or output.
     time_point quiet_since{};
-    /// The time since when it has been completely idle.
+    /// The time since which it has been completely idle.
     time_point idle_since{};
     /// The times of the exception that a notice has named, and of the one for which the worker was
     /// ended.

@@ -104,7 +104,7 @@ class candidate final : public store_extension {
     /// so.
     bool is_to_look = false;
     bool is_looking = false;
-    /// The time since when the candidate is unreachable, the reason, and the time of the next log
+    /// The time since which the candidate is unreachable, the reason, and the time of the next log
     /// message about it.
     time_point missing_since;
     std::string problem;
@@ -183,7 +183,7 @@ class candidate final : public store_extension {
   std::vector<route> routes_;
   /// The reasons for which others refused this one, so that the log has each once.
   std::set<std::string> rejections_;
-  /// The time since when no majority is reachable.
+  /// The time since which no majority is reachable.
   std::optional<time_point> alone_since_;
   std::shared_ptr<rendezvous_coordinator> job_;
   /// The version of the job's content that was last proposed.

@@ -132,7 +132,7 @@ class registry_connector final : public message_connector {
   /// Has a connection of its own.
   registry_watch watch_;
   std::optional<leader_registry::sight> seen_;
-  /// The time since when the record has been unchanged.
+  /// The time since which the record has been unchanged.
   time_point seen_at_;
   /// The record of the leader to which the node was last connected.
   leader_record connected_;

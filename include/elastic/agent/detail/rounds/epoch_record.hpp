@@ -88,7 +88,7 @@ class epoch_record {
   /// the change that ended it.
   std::optional<time_point> ended_;
   std::optional<rendezvous_change> change_;
-  /// The furthest step that any worker of this node has reported, and the time since when the
+  /// The furthest step that any worker of this node has reported, and the time since which the
   /// workers have been behind it; empty: they have reached it again.
   std::optional<std::int64_t> furthest_;
   std::optional<time_point> behind_since_;

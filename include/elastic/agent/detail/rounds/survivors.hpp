@@ -98,9 +98,9 @@ class survivors {
     /// An error has taken it out of the epoch before it was told of the end: it waits for the
     /// answer to its question, and does nothing else.
     bool is_out = false;
-    /// The time since when it waits for the epoch to end: it has asked, or has left by itself.
+    /// The time since which it waits for the epoch to end: it has asked, or has left by itself.
     std::optional<time_point> waits_since;
-    /// The time since when it has no other work in the epoch: it has asked whether the epoch has
+    /// The time since which it has no other work in the epoch: it has asked whether the epoch has
     /// ended.
     std::optional<time_point> asked_at;
   };
