@@ -120,8 +120,9 @@ class _Epochs:
         if not self._channel.connected:
             self._channel = worker.connect()
 
-    def withdraw(self) -> None:
-        """A failure of another rank restarts all from now on."""
+    def withdraw(self, reason: str) -> None:
+        """From now on a failure of any rank restarts all, for this reason."""
+        self.send("withdraw", reason=reason)
         self._channel._lose()
 
     @property
@@ -528,7 +529,7 @@ def _after_commit(problem: Optional[ShardedState]) -> None:
     if problem is not None and _epochs.is_connected:
         _say(f"from now on a failure restarts all: {problem}, and no other rank has a copy of this "
              f"part")
-        _epochs.withdraw()
+        _epochs.withdraw(f"{problem}, and no other rank has a copy of this part")
         cast(TorchState, _epochs.state)._is_kept = False
     _epochs.report_commit()
     _raise_if_changed()
@@ -670,7 +671,7 @@ def _begin_epoch(name: str, options: Dict[str, Any], can_keep: bool) -> Any:
 def _give_up_kept(problem: Exception) -> None:
     """All ranks do so in the same epoch. Without what needs the groups they begin a new one."""
     if _epochs.kept.are_used:
-        _epochs.withdraw()
+        _epochs.withdraw(str(problem))
         raise RuntimeError(f"{problem}, and what was made outside of the function under "
                            f"survive.run needs them: all ranks restart") from None
     if rank() == 0:

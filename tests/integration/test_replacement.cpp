@@ -557,6 +557,25 @@ TEST_CASE("replacement: a callback that fails keeps no rank from the next epoch"
   }
 }
 
+TEST_CASE("replacement: where a rank has withdrawn all restart, whoever dies",
+          "[integration][replacement]") {
+  for (const int victim : {0, 1}) {
+    const stage stage;
+    const auto job = stage.start_script("survive_loop.py", one_node("3"), {"withdraws:0"});
+    int epoch = -1;
+    const world before = await_world(stage, 3, epoch);
+    kill_ranks(before, {victim});
+    const world after = await_world(stage, 3, epoch);
+    INFO(victim << "\n" << job->err());
+    CHECK(count_kept(before, after) == 0);
+    stage.end_work();
+    const auto result = job->wait();
+    CHECK(result.code == 0);
+    CHECK_THAT(result.err, contains_text("all workers of the job restart: rank 0: its part is too "
+                                         "large"));
+  }
+}
+
 TEST_CASE("replacement: SIGTERM ends all, also while workers leave an epoch",
           "[integration][replacement]") {
   const stage stage;

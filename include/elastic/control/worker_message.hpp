@@ -97,6 +97,11 @@ struct bye {};
 /// This process can leave an epoch and take part in the next one.
 struct survive {};
 
+/// It no longer can, for this reason: if a worker of the job fails from now on, all restart.
+struct withdraw {
+  std::string reason;
+};
+
 /// Its script has reached the point up to which another process can run it in advance.
 struct prepared {};
 
@@ -125,7 +130,8 @@ struct await_roles {
 /// A message of a worker.
 using worker_message =
     std::variant<hello, heartbeat, enter, leave, expires, release, progress, saved, not_saved,
-                 no_restart, bad_node, bye, survive, ask, ready, finished, prepared, await_roles>;
+                 no_restart, bad_node, bye, survive, ask, ready, finished, prepared, await_roles,
+                 withdraw>;
 
 }  // namespace worker_messages
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A worker with a training loop of its own, which calls the functions that survive.run calls. It
 notes its epochs as survivor.py does. With the argument `fails`, a callback before its own raises;
-with `breaks:RANK`, what frees the process groups of that rank does."""
+with `breaks:RANK`, what frees the process groups of that rank does; with `withdraws:RANK`, that
+rank says that it cannot rejoin any more."""
 
 import os
 import sys
@@ -47,6 +48,8 @@ if f"breaks:{survive.rank()}" in sys.argv:
 survive.on_change(lambda epoch: CHANGED.set())
 assert survive.is_new()
 assert not survive.is_change(ValueError("the data is bad"))
+if f"withdraws:{survive.rank()}" in sys.argv:
+    survive._epochs.withdraw("its part is too large")
 note_epoch()
 while not os.path.exists(os.environ["FINISH"]):
     if CHANGED.wait(0.01):

@@ -307,6 +307,23 @@ TIME_TEST("survivors: why none can stay", "[agent]") {
   co_await here.close();
 }
 
+TIME_TEST("survivors: where one has withdrawn none can stay, also after its end", "[agent]") {
+  node here(time);
+  here.connect_all();
+  here.peers[1]->say(R"({"kind":"withdraw","reason":"its part is too large"})");
+  co_await here.pass(1ms);
+  CHECK(here.mine->obstacle() == "rank 5: its part is too large");
+  here.mine->ended(1, false);
+  here.leave();
+  co_await here.pass(1ms);
+  CHECK(here.obstacle == "rank 5: its part is too large");
+  // The process that takes its place has not.
+  here.mine->started(1, 5);
+  co_await here.pass(1ms);
+  CHECK(here.mine->obstacle() == "rank 5 has not said that it can rejoin");
+  co_await here.close();
+}
+
 TIME_TEST("survivors: what is said of another epoch does not count", "[agent]") {
   node here(time);
   here.connect_all();

@@ -126,6 +126,8 @@ TEST_CASE("control message: each kind has its bytes, which workers of other rele
       {messages::ask{7, "reset"}, R"({"kind": "ask", "epoch": 7, "reason": "reset"})"},
       {messages::ready{7}, R"({"kind": "ready", "epoch": 7})"},
       {messages::finished{7}, R"({"kind": "finished", "epoch": 7})"},
+      {messages::withdraw{"its part is too large"},
+       R"({"kind": "withdraw", "reason": "its part is too large"})"},
       {messages::prepared{}, R"({"kind": "prepared"})"}};
   for (const auto& [message, text] : worker_lines) {
     CHECK(to_line(message) == std::string(text) + "\n");

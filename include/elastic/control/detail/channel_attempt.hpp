@@ -168,6 +168,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL void handle(connection& client, const worker_messages::ask&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::ready&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::finished&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::withdraw&);
   // Messages that are only for the caller.
   void handle(connection&, const worker_messages::no_restart&) {}
   void handle(connection&, const worker_messages::bad_node&) {}

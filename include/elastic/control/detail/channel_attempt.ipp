@@ -348,6 +348,10 @@ ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messa
   check_survives(client);
 }
 
+ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::withdraw&) {
+  check_survives(client);
+}
+
 ELASTIC_DECL void channel_attempt::check_survives(const connection& client) {
   if (client.survives) return;
   throw error(errc::protocol_violation, "a control message about an epoch comes before survive");

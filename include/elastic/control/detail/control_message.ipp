@@ -171,6 +171,10 @@ inline void describe(worker_messages::bad_node& message, record_rows& rows) {
   shown_row(rows, "reason", message.reason);
 }
 
+inline void describe(worker_messages::withdraw& message, record_rows& rows) {
+  shown_row(rows, "reason", message.reason);
+}
+
 inline void describe(worker_messages::ask& message, record_rows& rows) {
   epoch_row(rows, message.epoch);
   shown_row(rows, "reason", message.reason);
@@ -233,7 +237,8 @@ inline void describe(control_messages::roles& message, record_rows& rows) {
 inline constexpr kind_names<worker_message> worker_message_kinds{
     "hello",    "heartbeat", "enter",     "leave",      "expires",  "release",
     "progress", "saved",     "not_saved", "no_restart", "bad_node", "bye",
-    "survive",  "ask",       "ready",     "finished",   "prepared", "await_roles"};
+    "survive",  "ask",       "ready",     "finished",   "prepared", "await_roles",
+    "withdraw"};
 inline constexpr kind_names<control_messages::agent_message> agent_message_kinds{
     "welcome", "refused", "checkpoint", "pause",  "resume",
     "stop",    "change",  "no_change",  "rejoin", "roles"};

@@ -21,6 +21,8 @@ struct survivor_facts {
   bool sent_survive = false;
   /// The connection on which it sent that is still open.
   bool has_channel = false;
+  /// It has said that it cannot rejoin any more, and why.
+  std::optional<std::string> withdrawn;
   /// It has succeeded.
   bool has_finished = false;
   /// It has left the epoch.

@@ -25,6 +25,9 @@ ELASTIC_DECL std::string obstacle_to(const epoch_end& end) {
     if (worker.has_finished) return fmt::format("rank {} has finished its work", worker.rank);
   }
   for (const survivor_facts& worker : end.workers) {
+    if (worker.withdrawn) return fmt::format("rank {}: {}", worker.rank, *worker.withdrawn);
+  }
+  for (const survivor_facts& worker : end.workers) {
     if (!worker.sent_survive && !end.had_survivors) {
       return fmt::format("rank {} has not said that it can rejoin", worker.rank);
     }

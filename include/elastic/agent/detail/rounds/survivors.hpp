@@ -111,6 +111,7 @@ class survivors {
   ELASTIC_DECL void take(place& entry, const worker_messages::ask& message);
   ELASTIC_DECL void take(place& entry, const worker_messages::ready& message);
   ELASTIC_DECL void take(place& entry, const worker_messages::finished& message);
+  ELASTIC_DECL void take(place& entry, const worker_messages::withdraw& message);
   template <class Message>
   void take(place&, const Message&) {}
   ELASTIC_DECL void send(std::size_t slot, const control_messages::agent_message& message);

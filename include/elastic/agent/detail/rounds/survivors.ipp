@@ -44,7 +44,8 @@ inline bool is_about_epoch(const worker_messages::worker_message& message) {
   return std::holds_alternative<worker_messages::survive>(message) ||
          std::holds_alternative<worker_messages::ask>(message) ||
          std::holds_alternative<worker_messages::ready>(message) ||
-         std::holds_alternative<worker_messages::finished>(message);
+         std::holds_alternative<worker_messages::finished>(message) ||
+         std::holds_alternative<worker_messages::withdraw>(message);
 }
 
 ELASTIC_DECL void survivors::take(int local_rank, const worker_messages::worker_message& message) {
@@ -78,6 +79,10 @@ ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ready& me
 
 ELASTIC_DECL void survivors::take(place& entry, const worker_messages::finished& message) {
   if (message.epoch == epoch_) entry.has_finished = true;
+}
+
+ELASTIC_DECL void survivors::take(place& entry, const worker_messages::withdraw& message) {
+  entry.withdrawn = message.reason.empty() ? "it cannot rejoin any more" : message.reason;
 }
 
 ELASTIC_DECL epoch_end survivors::facts() const {
