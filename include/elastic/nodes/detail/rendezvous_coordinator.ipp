@@ -823,6 +823,8 @@ ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change, int
 
 ELASTIC_DECL void rendezvous_coordinator::check_all_finished() {
   if (!some_finished_ || all_finished_ || change_ || state_.participants.empty()) return;
+  // The participants that are left have finished, but those that a failed job lost have not.
+  if (ending_ && ending_->how == rendezvous_handler::job_end::failed) return;
   if (finished_ < state_.participants.size()) return;
   all_finished_ = true;
   ++content_version_;
