@@ -82,6 +82,9 @@ struct simulated_node {
   bool ended = false;
   /// Whether it could have learned how the job ended.
   bool is_informed = true;
+  /// Others have closed the job as failed.
+  bool was_closed = false;
+  /// Its own result; none if it was told how the job ended.
   std::optional<run_result> result;
   /// The error with which it ended instead of a result.
   std::string failure;
@@ -302,23 +305,23 @@ class simulated_job {
       if (node_.is_done) node_.done_until = node_.joins_since;
       node_.is_done = false;
       by_.left_round(node_);
-      rendezvous_round met = co_await inner_->next_round();
+      rendezvous_round met = co_await heard(inner_->next_round());
       by_.placed(node_, met);
       co_return met;
     }
     task<rendezvous_change> wait_for_change() override {
-      rendezvous_change change = co_await inner_->wait_for_change();
+      rendezvous_change change = co_await heard(inner_->wait_for_change());
       by_.note(fmt::format("node {} hears: {}", node_.id, change.reason));
       co_return change;
     }
     task<rendezvous_change> report_failure(std::string reason) override {
-      return inner_->report_failure(std::move(reason));
+      return heard(inner_->report_failure(std::move(reason)));
     }
     task<void> exit_barrier() override {
       by_.note(fmt::format("node {} is done", node_.id));
       node_.is_done = true;
       node_.done_round = round_name(*node_.round);
-      co_await inner_->exit_barrier();
+      co_await heard(inner_->exit_barrier());
       by_.passed_barrier(node_);
     }
     task<void> wait_for_fence() override { return inner_->wait_for_fence(); }
@@ -328,6 +331,17 @@ class simulated_job {
     task<void> shutdown() override { return inner_->shutdown(); }
 
    private:
+    // Notes if others have closed the job.
+    template <class T>
+    task<T> heard(task<T> answer) {
+      try {
+        co_return co_await std::move(answer);
+      } catch (const error& failure) {
+        if (failure.code() == errc::rendezvous_closed) node_.was_closed = true;
+        throw;
+      }
+    }
+
     simulated_job& by_;
     simulated_node& node_;
     std::shared_ptr<rendezvous_handler> inner_;
@@ -386,6 +400,8 @@ class simulated_job {
     node.ended_at = time_.now();
     try {
       if (failure) std::rethrow_exception(failure);
+      const bool is_told = node.was_closed && result.state == worker_state::failed;
+      if (is_told) throw error(errc::rendezvous_closed, result.reason);
       node.result = std::move(result);
     } catch (const std::system_error& thrown) {
       node.failure = thrown.what();

@@ -408,20 +408,37 @@ TIME_TEST("agent: a rendezvous that fails ends the run with its error", "[agent]
   CHECK(stage.story() == "round 0, shutdown");
 }
 
-TIME_TEST("agent: a rendezvous that fails for a later round ends the run as well", "[agent]") {
+TIME_TEST("agent: a job that others close before a later round fails with the failures of here",
+          "[agent]") {
   agent_stage stage(time);
   stage.workers.max_restarts = 5;
   stage.rendezvous->on_round = [](int round) {
-    if (round == 1) throw elastic::error(errc::rendezvous_closed, "the job is over");
+    if (round == 1) throw elastic::error(errc::rendezvous_closed, "no restarts are left");
   };
   stage.start();
   co_await stage.quiet();
   stage.worker(0).exit(1);
   co_await stage.end();
-  CHECK(stage.failure() == errc::rendezvous_closed);
+  const elastic::run_result result = stage.result();
+  CHECK(result.state == elastic::worker_state::failed);
+  CHECK(result.reason == "no restarts are left");
+  REQUIRE(result.failures.size() == 2);
+  CHECK(result.failures.front().rank == 0);
+  CHECK_FALSE(result.failures.front().stopped_by_agent);
   CHECK(stage.story() ==
         "round 0, start 0, start 1, end 0: exit code 1, end 1: SIGTERM, gone 0, gone 1, round 1, "
         "shutdown");
+}
+
+TIME_TEST("agent: a job that others have closed before any worker ran is an error", "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->on_round = [](int) {
+    throw elastic::error(errc::rendezvous_closed, "the job is over");
+  };
+  stage.start();
+  co_await stage.end();
+  CHECK(stage.failure() == errc::rendezvous_closed);
+  CHECK(stage.story() == "round 0, shutdown");
 }
 
 TIME_TEST("agent: a rendezvous that breaks while workers run stops them first", "[agent]") {

@@ -184,20 +184,22 @@ ELASTIC_DECL void agent_run::drain(pending_command& pending) {
 /// That node should then still report its stop.
 ELASTIC_DECL task<run_result> agent_run::run_to_stop() {
   std::optional<run_result> result;
-  std::exception_ptr closed;
+  std::optional<error> closed;
   try {
     result = co_await run_attempts();
   } catch (const error& failure) {
     if (failure.code() != errc::rendezvous_closed) throw;
-    closed = std::current_exception();
+    closed = failure;
   }
   if (result) co_return std::move(*result);
   if (!stop_.is_requested()) {
     const time_point limit = deadline_after(time_.now(), limits::stop_request_patience);
     co_await stop_.run_until_requested(time_.sleep_until(limit));
   }
-  if (!stop_.is_requested()) std::rethrow_exception(closed);
-  co_return co_await finish_stopped();
+  if (stop_.is_requested()) co_return co_await finish_stopped();
+  if (group_.workers().empty()) throw *closed;
+  // Workers have run: the result has their failures, and those who read it learn of their logs.
+  co_return complete(make_result(worker_state::failed, closed->what()));
 }
 
 /// Runs attempts until the job ends on this node.
