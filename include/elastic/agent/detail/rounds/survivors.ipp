@@ -5,12 +5,17 @@
 #include <elastic/agent/detail/rounds/survivors.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <variant>
 
 #include <fmt/format.h>
 
 namespace elastic::detail {
+
+/// The longest time for which a worker waits for the answer to its question; under a debugger the
+/// time-out is a year.
+inline constexpr std::chrono::minutes longest_answer{10};
 
 ELASTIC_DECL survivors::survivors(asio::any_io_executor strand, worker_channels& channels,
                                   survivors_options options)
@@ -139,7 +144,7 @@ ELASTIC_DECL time_point survivors::answer_due(time_point now) {
   for (std::size_t slot = 0; slot < places_.size(); ++slot) {
     place& entry = places_[slot];
     if (!entry.waits_since) continue;
-    const time_point due = *entry.waits_since + options_.timeout;
+    const time_point due = *entry.waits_since + std::min<duration>(options_.timeout, longest_answer);
     const std::optional<int> finished = finished_rank();
     if (decide_ask(false, finished, now >= due) == ask_answer::wait) {
       next = std::min(next, due);
