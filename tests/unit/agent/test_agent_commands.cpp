@@ -6,6 +6,7 @@
 
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
+#include <support/channel_peer.hpp>
 #include <support/manual_time.hpp>
 
 #include <chrono>
@@ -79,6 +80,24 @@ TIME_TEST("agent commands: a checkpoint needs workers that want to be asked", "[
   const sent_command late_command(stage, job_command::kind::checkpoint);
   co_await stage.quiet();
   CHECK(late_command.text() == "not done: not carried out: the workers, or the job, ended before");
+}
+
+TIME_TEST("agent commands: a checkpoint is refused while one is being saved", "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  const test::fake_process& worker = stage.worker(0);
+  test::channel_peer peer(worker.variable("ELASTIC_CONTROL"), worker.local_rank(), true);
+  co_await stage.quiet();
+  const sent_command first_command(stage, job_command::kind::checkpoint);
+  co_await stage.pass(std::chrono::seconds(1));
+  const sent_command second_command(stage, job_command::kind::checkpoint);
+  co_await stage.pass(std::chrono::milliseconds(1));
+  CHECK(first_command.text().empty());
+  CHECK(second_command.text() == "not done: no checkpoint: one is being saved already");
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.end();
 }
 
 TIME_TEST("agent commands: a pause stops the workers, costs no restart, and ends by resume",

@@ -144,6 +144,10 @@ ELASTIC_DECL void agent_run::save_by_command(const std::shared_ptr<pending_comma
   if (stop_.is_requested()) {
     return pending->settle(false, "no checkpoint: this node leaves the job");
   }
+  // It would wait for longer than its sender allows.
+  if (orders_.is_saving()) {
+    return pending->settle(false, "no checkpoint: one is being saved already");
+  }
   orders_.push_checkpoint(pending);
 }
 
