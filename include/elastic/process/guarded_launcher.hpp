@@ -71,6 +71,7 @@ class ELASTIC_EXPORT guarded_launcher final : public process_launcher {
                                 const detail::syscalls& calls);
 
   struct started_guard {
+    std::shared_ptr<const detail::guard_file> file;
     detail::unique_fd socket;
     detail::unique_fd pidfd;
   };
@@ -78,8 +79,9 @@ class ELASTIC_EXPORT guarded_launcher final : public process_launcher {
   // Result: empty if no guard can be started and none is required.
   ELASTIC_DECL task<std::optional<started_guard>> start_guard(const process_spec& spec,
                                                               const std::string& path);
-  ELASTIC_DECL task<detail::spawn_result> spawn_guard(const process_spec& spec,
-                                                      const std::string& path, int socket);
+  ELASTIC_DECL task<detail::spawn_result> spawn_guard(
+      const process_spec& spec, const std::string& path,
+      std::shared_ptr<const detail::guard_file> file, int socket);
 
   // Result: false if no source is left and no guard is required.
   ELASTIC_DECL bool take_next_source();
@@ -104,7 +106,8 @@ class ELASTIC_EXPORT guarded_launcher final : public process_launcher {
   options options_;
   const detail::syscalls& calls_;
   detail::guard_sources sources_;
-  detail::guard_file file_;
+  // The source in use; each start holds the one that it tries. Null: the next one is to be taken.
+  std::shared_ptr<const detail::guard_file> file_;
   std::string problems_;
   detail::unique_fd agent_;
   detail::child_stack stack_;

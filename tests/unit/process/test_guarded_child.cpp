@@ -4,6 +4,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/base/when_all.hpp>
 #include <elastic/process/guarded_launcher.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
@@ -12,14 +13,19 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <exception>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace guarded_child_tests {
 
@@ -29,6 +35,9 @@ using elastic::detail::guard_message;
 using elastic::detail::guard_news;
 using elastic::detail::guard_stage;
 using elastic::detail::guarded_child;
+using elastic::detail::spawn_request;
+using elastic::detail::spawn_result;
+using elastic::detail::spawn_stage;
 using elastic::detail::unique_fd;
 
 elastic::detail::syscalls without_processes() {
@@ -202,6 +211,69 @@ CO_TEST("guarded launcher: a start that hangs can be cancelled", "[process]") {
   REQUIRE(failure);
   CHECK_THROWS_AS(std::rethrow_exception(failure), elastic::detail::asio_system_error);
   CHECK(records->has("'/bin/true' hangs in the kernel"));
+}
+
+/// Another process, which must not execute the first file that it gets, and whose guards are only
+/// their greeting. No start hears of that before all of them have asked.
+class forbidding_spawner final : public elastic::guard_spawner {
+ public:
+  explicit forbidding_spawner(std::size_t starts) : starts_(starts) {}
+
+  /// How often a file was tried, by its name.
+  std::map<std::string, std::size_t> tries;
+
+ private:
+  task<std::optional<spawn_result>> spawn(spawn_request request) override {
+    const auto executor = co_await asio::this_coro::executor;
+    const std::string name = request.path;
+    const ino_t file = number_of(request.program);
+    if (asked_++ == 0) forbidden_ = file;
+    ++tries[name];
+    while (asked_ < starts_) co_await asio::post(executor, asio::use_awaitable);
+    CHECK(request.path == name);
+    CHECK(number_of(request.program) == file);
+    spawn_result result;
+    if (file == forbidden_) {
+      result.failure = EACCES;
+      result.stage = spawn_stage::execute;
+    } else {
+      const guard_message greeting{guard_news::started, 4711, guard_stage::execute, 0, {}};
+      CHECK(::send(request.passed[0], &greeting, sizeof greeting, 0) == sizeof greeting);
+      result.pidfd = ::eventfd(1, EFD_CLOEXEC);
+    }
+    co_return result;
+  }
+
+  static ino_t number_of(int file) {
+    struct stat found{};
+    CHECK(::fstat(file, &found) == 0);
+    return found.st_ino;
+  }
+
+  std::size_t starts_;
+  std::size_t asked_ = 0;
+  ino_t forbidden_ = 0;
+};
+
+CO_TEST("guarded launcher: starts that fail together with one file try the next one", "[process]") {
+  constexpr std::size_t starts = 6;
+  const auto spawner = std::make_shared<forbidding_spawner>(starts);
+  elastic::guarded_launcher::options options;
+  options.spawner = spawner;
+  elastic::guarded_launcher launcher(co_await asio::this_coro::executor, options);
+  elastic::process_spec spec;
+  spec.program = "/bin/true";
+  std::size_t started = 0;
+  const auto launch = [&]() -> task<void> {
+    const std::unique_ptr<elastic::child> worker = co_await launcher.launch(spec);
+    started += worker ? 1 : 0;
+  };
+  std::vector<task<void>> launches;
+  for (std::size_t count = 0; count < starts; ++count) launches.push_back(launch());
+  co_await elastic::when_all(std::move(launches));
+  CHECK(started == starts);
+  REQUIRE(spawner->tries.size() == 2);
+  for (const auto& [name, tries] : spawner->tries) CHECK(tries == starts);
 }
 
 }  // namespace guarded_child_tests

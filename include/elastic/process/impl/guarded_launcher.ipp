@@ -5,6 +5,7 @@
 #include <elastic/process/guarded_launcher.hpp>
 
 #include <elastic/base/detail/asio_tasks.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>
@@ -127,7 +128,8 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec 
 ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const std::string& path)
     -> task<std::optional<started_guard>> {
   for (;;) {
-    if (!file_.fd && !take_next_source()) co_return std::nullopt;
+    if (!file_ && !take_next_source()) co_return std::nullopt;
+    const std::shared_ptr<const detail::guard_file> file = file_;
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
       const int number = errno;
@@ -142,24 +144,26 @@ ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const 
     }
     detail::unique_fd ours(ends[0]);
     const detail::unique_fd theirs = detail::above_passed(detail::unique_fd(ends[1]));
-    task<detail::spawn_result> spawning = spawn_guard(spec, path, theirs.get());
+    task<detail::spawn_result> spawning = spawn_guard(spec, path, file, theirs.get());
     const detail::spawn_result result = co_await std::move(spawning);
     if (!result.failure) {
-      started_guard started{std::move(ours), detail::unique_fd(result.pidfd)};
+      started_guard started{file, std::move(ours), detail::unique_fd(result.pidfd)};
       co_return std::move(started);
     }
     if (result.stage != detail::spawn_stage::execute || result.failure == E2BIG) {
       detail::throw_start_error(spec, path, result);
     }
-    // This file cannot be executed here; perhaps the next one can.
-    add_problem(file_.name, errno_text(result.failure));
-    file_.fd.reset();
+    // This file cannot be executed here; perhaps the next one can, which another start that failed
+    // with this file may have taken already.
+    if (file_ != file) continue;
+    add_problem(file->name, errno_text(result.failure));
+    file_.reset();
   }
 }
 
-ELASTIC_DECL task<detail::spawn_result> guarded_launcher::spawn_guard(const process_spec& spec,
-                                                                      const std::string& path,
-                                                                      int socket) {
+ELASTIC_DECL task<detail::spawn_result> guarded_launcher::spawn_guard(
+    const process_spec& spec, const std::string& path,
+    std::shared_ptr<const detail::guard_file> file, int socket) {
   if (!agent_) agent_ = detail::open_own_pidfd(calls_);
   const bool must_hold = options_.policy == guard_policy::required;
   const char* const promise = must_hold ? detail::guard_must_hold : detail::guard_may_fail;
@@ -169,10 +173,10 @@ ELASTIC_DECL task<detail::spawn_result> guarded_launcher::spawn_guard(const proc
   for (char* argument : detail::pointers_to(&spec.program, spec.arguments))
     arguments.push_back(argument);
   const detail::spawn_request request{.spec = spec,
-                                      .path = file_.name,
+                                      .path = file->name,
                                       .arguments = std::move(arguments),
                                       .open_files = options_.unguarded.open_files,
-                                      .program = file_.fd.get(),
+                                      .program = file->fd.get(),
                                       .passed = {socket, agent_.get()}};
   if (options_.spawner) {
     task<std::optional<detail::spawn_result>> spawning = options_.spawner->spawn(request);
@@ -187,7 +191,7 @@ ELASTIC_DECL bool guarded_launcher::take_next_source() {
     std::optional<detail::guard_file> next = sources_.next();
     if (!next) break;
     if (next->fd) {
-      file_ = std::move(*next);
+      file_ = detail::new_shared<const detail::guard_file>(std::move(*next));
       return true;
     }
     add_problem(next->name, next->problem);
@@ -268,7 +272,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(const process_s
     give_up(
         fmt::format("the guard ({}) ended unexpectedly: it is of another version, or it was "
                     "killed and what it had just started may survive",
-                    file_.name));
+                    started.file->name));
     co_return nullptr;
   }
   if (first->message.stage == detail::guard_stage::hold) {
