@@ -99,6 +99,16 @@ struct written_file {
   std::string path;
 };
 
+/// Waits until files get another date: that of a clock that ticks every few milliseconds.
+void wait_for_tick() {
+  const auto tick = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    return std::pair(now.tv_sec, now.tv_nsec);
+  };
+  for (const auto before = tick(); tick() == before;) std::this_thread::yield();
+}
+
 /// Everything that can be read now.
 std::string read_all(stream_reader& reader, const output_source& source) {
   std::string text;
@@ -231,22 +241,69 @@ TEST_CASE("output: of a file that is rotated again and again, a reader misses no
   CHECK(reader.take_skipped() == 0);
 }
 
+TEST_CASE("output: after a file that is no longer kept, a reader goes on with the oldest one",
+          "[status]") {
+  const temporary_directory folder;
+  const written_file file(folder / "out");
+  stream_reader reader(10);
+  file.write("one\n");
+  CHECK(read_all(reader, file.source()) == "one\n");
+  std::size_t left = 0;
+  const bool was_behind = GENERATE(false, true);
+  if (was_behind) {
+    std::string lines;
+    while (lines.size() < 2 * limits::read_piece_bytes) {
+      lines += fmt::format("line {:010}\n", lines.size());
+    }
+    file.write(lines);
+    reader.read(file.source(), false);
+    left = lines.size() - reader.take(much).size();
+    CHECK(left == limits::read_piece_bytes);
+  }
+  wait_for_tick();
+  for (const char* line : {"two\n", "three\n", "four\n"}) {
+    file.rotate();
+    file.write(line);
+  }
+  std::filesystem::remove(file.name(3));
+  CHECK(read_all(reader, file.source()) ==
+        "… (log files were removed here: lines may be missing)\ntwo\nthree\nfour\n");
+  CHECK(reader.take_skipped() == left);
+  file.write("five\n");
+  CHECK(read_all(reader, file.source()) == "five\n");
+  CHECK(reader.take_skipped() == 0);
+}
+
+TEST_CASE("output: what is left of a file that is truncated or removed is counted", "[status]") {
+  const temporary_directory folder;
+  const written_file file(folder / "out");
+  stream_reader reader(10);
+  CHECK(read_all(reader, file.source()).empty());
+  for (const bool is_removed : {false, true}) {
+    file.write(std::string(limits::read_piece_bytes - 1, 'x') + "\n" + "rest\n");
+    reader.read(file.source(), false);
+    CHECK(reader.take(much).size() < limits::read_piece_bytes);
+    is_removed ? static_cast<void>(std::filesystem::remove(file.path))
+               : std::filesystem::resize_file(file.path, 0);
+    CHECK(read_all(reader, file.source()).empty());
+    file.write("next\n");
+    CHECK(read_all(reader, file.source()) == "next\n");
+    CHECK(reader.take_skipped() == 5);
+    std::filesystem::resize_file(file.path, 0);
+    CHECK(read_all(reader, file.source()).empty());
+  }
+}
+
 TEST_CASE("output: a file that is made anew is read from its beginning, whatever its number",
           "[status]") {
   const temporary_directory folder;
   const written_file file(folder / "out");
   stream_reader reader(10);
-  // A file system dates files by a clock that ticks every few milliseconds.
-  const auto tick = [] {
-    timespec now{};
-    ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    return std::pair(now.tv_sec, now.tv_nsec);
-  };
   for (int attempt = 0; attempt < 20; ++attempt) {
     file.write("the same\n");
     CHECK(read_all(reader, file.source()) == "the same\n");
     std::filesystem::remove(file.path);
-    for (const auto removed = tick(); tick() == removed;) std::this_thread::yield();
+    wait_for_tick();
   }
 }
 

@@ -39,7 +39,8 @@ class line_picker {
 
 /// Reads the whole lines of one stream: from a file that grows, and may be rotated, truncated or
 /// removed, or from what the agent keeps. It holds no file open, and of each file it reads at most
-/// the last `limits::read_backlog_bytes`: what is older is skipped and counted.
+/// the last `limits::read_backlog_bytes`: what is older is skipped and counted. Of a file that is
+/// removed, what had been there at the last look is counted; if it was rotated, a line says so.
 ///
 /// Thread-safety: one thread at a time. It blocks as the file does.
 class stream_reader {
@@ -80,8 +81,12 @@ class stream_reader {
     bool is_missing = false;
     file_id id = {};
     std::uint64_t size = 0;
+    /// When it was written last, in nanoseconds since 1970.
+    std::int64_t written = 0;
     /// Its name is not that of a file that was rotated.
     bool is_newest = false;
+    /// The file that was read last is no longer kept, nor perhaps are some between it and this one.
+    bool is_after_gap = false;
   };
 
   ELASTIC_DECL static open_file open(const std::string& path);
@@ -97,6 +102,9 @@ class stream_reader {
   std::optional<file_id> file_;
   std::int64_t pid_ = 0;
   std::uint64_t position_ = 0;
+  /// The file as it was at the last look.
+  std::uint64_t size_ = 0;
+  std::int64_t written_ = 0;
   /// Until the first look.
   std::optional<int> last_lines_;
   /// What follows is the rest of a line whose beginning was skipped.

@@ -98,11 +98,12 @@ ELASTIC_DECL auto stream_reader::open(const std::string& path) -> open_file {
   }
   file.id = {found.st_dev, found.st_ino, birth_of(file.fd.get())};
   file.size = static_cast<std::uint64_t>(found.st_size);
+  file.written = found.st_mtim.tv_sec * 1'000'000'000 + found.st_mtim.tv_nsec;
   return file;
 }
 
 /// The file to read from: the one that was read last, under the name that rotations have given it,
-/// as long as more is in it; then the one that came after it.
+/// as long as more is in it; then the one that came after it, or the oldest of those that are kept.
 ELASTIC_DECL auto stream_reader::open_next(const std::string& path) const -> open_file {
   open_file newest = open(path);
   newest.is_newest = true;
@@ -117,7 +118,10 @@ ELASTIC_DECL auto stream_reader::open_next(const std::string& path) const -> ope
     if (older.id == *file_) return newer.fd ? std::move(newer) : std::move(newest);
     newer = std::move(older);
   }
-  return newest;
+  // If nothing was written to it since, it is older than the file that was read, which then was not
+  // rotated, but removed or replaced.
+  newer.is_after_gap = newer.fd && newer.written > written_;
+  return newer.is_after_gap ? std::move(newer) : std::move(newest);
 }
 
 ELASTIC_DECL void stream_reader::read_file(const std::string& path) {
@@ -129,11 +133,15 @@ ELASTIC_DECL void stream_reader::read_file(const std::string& path) {
   }
   const bool is_other = std::exchange(file_, file.id) != file.id;
   if (is_other) picker_.finish(ready_);
+  if (file.is_after_gap) ready_ += "… (log files were removed here: lines may be missing)\n";
   if (is_other || file.size < position_) {
+    skipped_ += size_ - position_;
     picker_ = {};
     position_ = 0;
     is_mid_line_ = false;
   }
+  size_ = file.size;
+  written_ = file.written;
   read_on(file);
   last_lines_.reset();
 }
