@@ -55,8 +55,9 @@ bool is_tcp(int fd) {
 std::vector<int> tcp_sockets() {
   std::vector<int> sockets;
   std::error_code failure;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failure)) {
-    const std::string name = entry.path().filename();
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", failure), end;
+       !failure && entry != end; entry.increment(failure)) {
+    const std::string name = entry->path().filename();
     int fd = -1;
     std::from_chars(name.data(), name.data() + name.size(), fd);
     if (fd > STDERR_FILENO && is_tcp(fd)) sockets.push_back(fd);

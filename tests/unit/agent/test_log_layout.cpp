@@ -6,16 +6,32 @@
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 
 namespace log_layout_tests {
 
 namespace fs = std::filesystem;
+
+/// How many entries of folders this thread can still read before its file system fails.
+thread_local std::optional<int> readable_entries;
+
+/// The function of the C library, for which the one below stands in everywhere in this program.
+extern "C" __attribute__((visibility("default"))) dirent* readdir(DIR* folder) {
+  static const auto real = reinterpret_cast<dirent* (*)(DIR*)>(::dlsym(RTLD_NEXT, "readdir"));
+  if (!readable_entries || (*readable_entries)-- > 0) return real(folder);
+  errno = ESTALE;
+  return nullptr;
+}
 
 /// A directory of this test's own, removed at its end.
 struct scratch_directory {
@@ -232,6 +248,23 @@ TEST_CASE("log layout: a reader finds the files of each worker that was started 
   CHECK(workers[0].stdout_file == root + "/attempt_10/0_epoch_3/stdout.log");
   CHECK(workers[0].stderr_file == layout.stderr_file(0));
   CHECK(workers[1].stdout_file == root + "/attempt_0/1/stdout.log");
+}
+
+TEST_CASE("log layout: what a reader of files cannot list has no workers", "[agent]") {
+  const elastic::test::temporary_directory base;
+  elastic::log_layout layout(base.path(), "job", "run");
+  layout.start_attempt(0, 2);
+  std::size_t found = 0;
+  // The root and its attempt, each with ".", ".." and an end.
+  constexpr int entries = 3 + 1 + 3 + 2;
+  for (int count = 0; count <= entries; ++count) {
+    INFO(count);
+    readable_entries = count;
+    CHECK_NOTHROW(found = elastic::log_layout::find_workers(layout.root()).size());
+    readable_entries.reset();
+    CHECK(found <= 2);
+  }
+  CHECK(found == 2);
 }
 
 }  // namespace log_layout_tests

@@ -163,17 +163,20 @@ ELASTIC_DECL std::vector<log_layout::found_worker> log_layout::find_workers(
   // By local rank, the newest: by attempt, then by epoch.
   std::map<std::int64_t, std::tuple<std::int64_t, std::int64_t, std::string>> newest;
   std::error_code failure;
-  for (const auto& attempt : std::filesystem::directory_iterator(root, failure)) {
-    const auto number = detail::number_in_name(attempt.path().filename().string(), "attempt_");
+  for (std::filesystem::directory_iterator attempt(root, failure), end;
+       !failure && attempt != end; attempt.increment(failure)) {
+    const auto number = detail::number_in_name(attempt->path().filename().string(), "attempt_");
     if (!number) continue;
-    for (const auto& worker : std::filesystem::directory_iterator(attempt.path(), failure)) {
-      const std::string name = worker.path().filename().string();
+    std::error_code unreadable;
+    for (std::filesystem::directory_iterator worker(attempt->path(), unreadable);
+         !unreadable && worker != end; worker.increment(unreadable)) {
+      const std::string name = worker->path().filename().string();
       const std::string slot = name.substr(0, name.find("_epoch_"));
       const auto local_rank = detail::number_in_name(slot, "");
       const auto epoch = detail::number_in_name(name, slot + "_epoch_");
       if (!local_rank || *local_rank >= limits::local_world_size) continue;
       auto& known = newest[*local_rank];
-      known = std::max(known, {*number, epoch.value_or(0), worker.path().string()});
+      known = std::max(known, {*number, epoch.value_or(0), worker->path().string()});
     }
   }
   std::vector<found_worker> workers;
