@@ -97,15 +97,12 @@ elastic::task<void> task_slots::meet(std::shared_ptr<elastic::time_source> time)
   const elastic::time_point patience_ends =
       elastic::deadline_after(time->now(), limits::slot_meeting);
   co_await listen(*time, patience_ends);
-  for (std::string absent = missing(); !absent.empty(); absent = missing()) {
-    elastic::task<void> waiting = await_readable(room_);
-    if (!co_await elastic::with_deadline(*time, patience_ends, std::move(waiting))) {
-      throw error(errc::timed_out,
-                  fmt::format("of the {} tasks of this node, {} did not come within {} s: each "
-                              "must run elasticrun, with the same options",
-                              plan_.count, absent, limits::slot_meeting.count()));
-    }
-    look();
+  elastic::task<void> coming = await_slots(*time);
+  if (!co_await elastic::with_deadline(*time, patience_ends, std::move(coming))) {
+    throw error(errc::timed_out,
+                fmt::format("of the {} tasks of this node, {} did not come within {} s: each must "
+                            "run elasticrun, with the same options",
+                            plan_.count, missing(), limits::slot_meeting.count()));
   }
   room_.close();
   newcomers_.clear();
@@ -120,7 +117,7 @@ elastic::task<void> task_slots::listen(elastic::time_source& time,
   listener_ = unique_fd(::socket(AF_UNIX, kind, 0));
   const auto* const address = reinterpret_cast<const sockaddr*>(&place.address);
   std::optional<slot_peer> holder;
-  while (::bind(listener_.get(), address, place.size) != 0) {
+  while (!listener_ || ::bind(listener_.get(), address, place.size) != 0) {
     const int number = errno;
     if (number != EADDRINUSE) {
       throw error(errc::start_failed, fmt::format("the socket {} for the tasks of this node "
@@ -146,6 +143,15 @@ elastic::task<void> task_slots::listen(elastic::time_source& time,
   watch(listener_.get());
 }
 
+elastic::task<void> task_slots::await_slots(elastic::time_source& time) {
+  while (!missing().empty()) {
+    co_await await_readable(room_);
+    if (look()) continue;
+    // A task that cannot be accepted, such as for want of descriptors, keeps the room readable.
+    co_await time.sleep_until(elastic::deadline_after(time.now(), limits::slot_retry));
+  }
+}
+
 void task_slots::watch(int fd) {
   epoll_event event{};
   event.events = EPOLLIN;
@@ -153,13 +159,14 @@ void task_slots::watch(int fd) {
   ::epoll_ctl(room_.native_handle(), EPOLL_CTL_ADD, fd, &event);
 }
 
-void task_slots::look() {
+bool task_slots::look() {
+  bool is_done = true;
   epoll_event events[16];
   const int count = ::epoll_wait(room_.native_handle(), events, 16, 0);
   for (int index = 0; index < count; ++index) {
     const int fd = events[index].data.fd;
     if (fd == listener_.get()) {
-      take_newcomer();
+      is_done = take_newcomer();
       continue;
     }
     const auto position = std::find_if(newcomers_.begin(), newcomers_.end(),
@@ -170,17 +177,18 @@ void task_slots::look() {
     ::epoll_ctl(room_.native_handle(), EPOLL_CTL_DEL, fd, nullptr);
     greet(std::move(socket));
   }
+  return is_done;
 }
 
-void task_slots::take_newcomer() {
+bool task_slots::take_newcomer() {
   unique_fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!socket) return;
+  if (!socket) return false;
   const slot_peer peer = peer_of(socket.get());
   if (!peer.is_own_user()) {
-    if (!strangers_.insert(peer.uid).second) return;
+    if (!strangers_.insert(peer.uid).second) return true;
     log_.warning("{} is refused at the socket {}: it is for tasks of user {}", peer.text(),
                  slot_address_of(plan_).text, ::geteuid());
-    return;
+    return true;
   }
   // A slot sends its hello at once, so the connection that has waited longest is not a slot.
   if (newcomers_.size() >= 2 * static_cast<std::size_t>(plan_.count)) {
@@ -188,6 +196,7 @@ void task_slots::take_newcomer() {
   }
   watch(socket.get());
   newcomers_.push_back(std::move(socket));
+  return true;
 }
 
 void task_slots::greet(unique_fd socket) {

@@ -73,8 +73,10 @@ class task_slots final : public elastic::guard_spawner {
       elastic::detail::spawn_request request) override;
 
   elastic::task<void> listen(elastic::time_source& time, elastic::time_point patience_ends);
-  void look();
-  void take_newcomer();
+  elastic::task<void> await_slots(elastic::time_source& time);
+  // Result: false if a task that has come cannot be accepted now.
+  bool look();
+  bool take_newcomer();
   void greet(elastic::detail::unique_fd socket);
   void watch(int fd);
   std::string missing() const;

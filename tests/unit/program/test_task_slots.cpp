@@ -17,10 +17,12 @@
 #include <support/skip.hpp>
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <exception>
 #include <system_error>
@@ -105,6 +107,20 @@ struct meeting {
   std::vector<unique_fd> came;
 };
 
+/// No descriptor can be opened while it exists.
+struct no_descriptors {
+  no_descriptors() {
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const rlimit none{0, before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  }
+  no_descriptors(const no_descriptors&) = delete;
+  no_descriptors& operator=(const no_descriptors&) = delete;
+  ~no_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before); }
+
+  rlimit before{};
+};
+
 TEST_CASE("task slots: the agent has met its slots when each has come", "[program]") {
   meeting agent(3);
   CHECK(agent.answer_to(hello(2, 3)).empty());
@@ -169,6 +185,39 @@ TEST_CASE("task slots: a task that says nothing keeps nobody waiting", "[program
   }
   CHECK(agent.answer_to(hello(1, 2)).empty());
   CHECK(agent.has_ended);
+}
+
+TEST_CASE("task slots: a task that cannot be accepted is tried again after a pause", "[program]") {
+  meeting agent(2);
+  const unique_fd socket = open_socket(agent.plan, true);
+  REQUIRE(send_slot_message(socket.get(), hello(1, 2), {1, 2}) == 0);
+  const bool is_lasting = GENERATE(false, true);
+  {
+    const no_descriptors full;
+    constexpr int many = 1000;
+    int steps = 0;
+    while (steps < many && agent.context.poll_one() > 0) ++steps;
+    REQUIRE(steps < many);
+    agent.clock.heed_world(std::chrono::milliseconds(0));
+    if (is_lasting) agent.clock.run();
+  }
+  CHECK(agent.has_ended == is_lasting);
+  if (is_lasting) {
+    CHECK(agent.code == elastic::errc::timed_out);
+  } else {
+    agent.clock.run_for(elasticrun::limits::slot_retry);
+    CHECK(agent.has_ended);
+    CHECK_FALSE(agent.code);
+  }
+}
+
+TEST_CASE("task slots: why there can be no socket is said", "[program]") {
+  elastic::asio::io_context context;
+  elastic::testing::manual_clock clock(context);
+  task_slots slots(context.get_executor(), plan_of(2), elastic::logger());
+  const no_descriptors full;
+  CHECK_THROWS_WITH(clock.run(slots.meet(clock.share())),
+                    elastic::test::contains_text(elastic::errno_text(EMFILE)));
 }
 
 TEST_CASE("task slots: a name that stays taken is reported with its holder", "[program]") {
