@@ -202,7 +202,8 @@ ELASTIC_DECL void log_layout::discard_if_empty() {
     const bool is_own = entry->path() == journal_file() || entry->path() == root_ / "roles.json";
     if (!entry->is_directory(failure) && !is_own) return;
   }
-  discard();
+  // A directory that cannot be read may have files.
+  if (!failure) discard();
 }
 
 ELASTIC_DECL void log_layout::make_base(const std::filesystem::path& directory) {

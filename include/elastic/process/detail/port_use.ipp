@@ -115,7 +115,7 @@ bool look_at_sockets(pid_t pid, std::size_t& left, const Taker& take) {
   fs::directory_iterator entry(fmt::format("/proc/{}/fd", pid), failure);
   if (failure) return false;
   for (; entry != fs::directory_iterator(); entry.increment(failure)) {
-    if (failure || left == 0) return false;
+    if (left == 0) return false;
     --left;
     std::error_code gone;
     const std::string target = fs::read_symlink(entry->path(), gone).native();
@@ -125,7 +125,8 @@ bool look_at_sockets(pid_t pid, std::size_t& left, const Taker& take) {
     const auto inode = number_in(digits.substr(0, digits.size() - 1), 10);
     if (inode && take(*inode)) return true;
   }
-  return true;
+  // A failure ends the list.
+  return !failure;
 }
 
 /// The same for a process and its descendants.
