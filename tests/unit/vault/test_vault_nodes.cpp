@@ -250,6 +250,34 @@ TIME_TEST("vault nodes: a generation that others do not reach for a minute is gi
   co_await job.attempt(restart);
 }
 
+TIME_TEST("vault nodes: a node goes on after a minute in which it skipped many commits",
+          "[vault]") {
+  constexpr std::int64_t ahead = 80;
+  constexpr std::int64_t last = ahead + 5;
+  vault_job job(time, 2);
+  const time_point meeting = time.now() + 100s;
+  const auto work = [&](vault_stage& node, std::size_t index) -> task<void> {
+    vault_peer peer(node.address);
+    co_await node.commit(peer, 0, 1);
+    if (index == 1) co_await time.sleep_until(meeting);
+    for (std::int64_t step = 2; step < ahead; ++step) co_await node.commit(peer, 0, step);
+    if (index == 0) co_await time.sleep_until(time.now() + 61s);
+    const json place = co_await node.commit(peer, 0, ahead);
+    CHECK(place["kind"] == "write");
+    co_await time.sleep_until(meeting + 10s);
+    for (std::int64_t step = ahead + 1; step <= last; ++step) {
+      co_await node.commit(peer, 0, step);
+      co_await time.sleep_until(time.now() + 1s);
+    }
+  };
+  co_await job.attempt(work);
+  const auto restart = [&](vault_stage& node, std::size_t) -> task<void> {
+    const std::int64_t step = co_await restored_step(node);
+    CHECK(step == last);
+  };
+  co_await job.attempt(restart);
+}
+
 TIME_TEST("vault nodes: what one node finds damaged, none restores", "[vault]") {
   vault_job job(time, 2);
   const auto work = [&](vault_stage& node, std::size_t) -> task<void> {

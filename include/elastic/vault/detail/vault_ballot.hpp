@@ -14,7 +14,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -43,8 +42,8 @@ class vault_ballot {
   /// round is then about to end.
   ELASTIC_DECL void vote(std::int64_t number, bool is_kept);
 
-  /// Whether a node is known to have skipped a generation.
-  bool is_given_up(std::int64_t number) const { return given_up_.contains(number); }
+  /// Whether this node has kept a generation, and does not know the result yet.
+  bool awaits_result(std::int64_t number) const { return kept_.contains(number); }
 
   /// Whether this node voted to keep a generation so long ago that other nodes may never commit it.
   ELASTIC_DECL bool is_overdue(std::int64_t number) const;
@@ -74,7 +73,6 @@ class vault_ballot {
   std::string prefix_;
   int nodes_;
   std::function<void(std::int64_t)> complete_;
-  std::set<std::int64_t> given_up_;
   /// The undecided generations that this node voted to keep, with the times of the votes.
   std::map<std::int64_t, time_point> kept_;
   std::int64_t newest_complete_ = 0;

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <utility>
 
 #include <fmt/format.h>
@@ -120,13 +119,10 @@ ELASTIC_DECL task<void> vault_ballot::retract(std::int64_t number) & {
 }
 
 ELASTIC_DECL void vault_ballot::take(std::int64_t number, bool is_complete) {
-  constexpr std::size_t most_numbers = 64;
   kept_.erase(number);
   if (is_complete) {
     newest_complete_ = std::max(newest_complete_, number);
     complete_(number);
-  } else if (given_up_.insert(number).second && given_up_.size() > most_numbers) {
-    given_up_.erase(given_up_.begin());
   }
   decided_.set();
   decided_.reset();

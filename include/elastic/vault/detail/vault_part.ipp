@@ -281,10 +281,10 @@ ELASTIC_DECL void vault_part::cast_votes() {
 }
 
 /// Whether a generation of this epoch can still become complete: no rank is known to have skipped
-/// it.
+/// it. Once this node has voted on it, that is so while its ballot awaits the result.
 ELASTIC_DECL bool vault_part::is_pending(vault_generation id) const {
   if (id.epoch != epoch_ || (complete_ && id <= *complete_)) return false;
-  if (ballot_ && ballot_->is_given_up(id.number)) return false;
+  if (ballot_ && id.number <= voted_ && !ballot_->awaits_result(id.number)) return false;
   return vote_on(id.number) != vault_vote::skipped;
 }
 
