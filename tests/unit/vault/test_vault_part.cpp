@@ -4,6 +4,9 @@
 // The vault of an agent, with this process as its worker.
 
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/store/memory_store.hpp>
 #include <elastic/vault/detail/vault_part.hpp>
 #include <elastic/vault/vault_terms.hpp>
 #include <support/catch.hpp>
@@ -20,8 +23,10 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -173,6 +178,35 @@ TIME_TEST("vault part: restarts in which no worker asks do not count", "[vault]"
     CHECK(found["step"] == 10);
   };
   co_await stage.attempt(asking());
+}
+
+TIME_TEST("vault part: a restore counts once, however often the nodes begin to agree", "[vault]") {
+  vault_stage stage(time, 1, mebibyte);
+  const auto committing = [&]() -> task<void> {
+    vault_peer peer(stage.address);
+    co_await stage.commit(peer, 0, 10);
+  };
+  co_await stage.attempt(committing());
+  const auto asking = [&](const char* answer) -> task<void> {
+    vault_peer peer(stage.address);
+    const json found = co_await stage.ask(peer, R"({"kind": "find"})");
+    CHECK(found["kind"] == answer);
+  };
+  co_await stage.attempt(asking("found"));
+  for (int broken = 0; broken < limits::vault_restores; ++broken) {
+    // The other node is lost before it has come to the round.
+    rendezvous_round round = stage.round;
+    round.agents = std::make_shared<memory_store>();
+    round.group_world_size = 2;
+    task<void> agreeing = stage.part->agree(std::move(round), stage.ranks);
+    const time_point lost_at = time.now() + 1s;
+    const bool has_agreed = co_await with_deadline(time, lost_at, std::move(agreeing));
+    CHECK_FALSE(has_agreed);
+  }
+  for (int restores = 1; restores < limits::vault_restores; ++restores) {
+    co_await stage.attempt(asking("found"));
+  }
+  co_await stage.attempt(asking("nothing"));
 }
 
 TIME_TEST("vault part: a commit without room is skipped with the figures, and logged once",

@@ -128,6 +128,8 @@ ELASTIC_DECL void vault_part::count_restores() {
   if (!restore_ || !was_found_ || complete_ != restore_) return;
   restores_ = restored_ == *restore_ ? restores_ + 1 : 1;
   restored_ = *restore_;
+  // A round may break while the nodes agree; the next one must not count the restore again.
+  was_found_ = false;
 }
 
 // ---- while workers run --------------------------------------------------------------------------
