@@ -106,6 +106,20 @@ TIME_TEST("vault part: what all ranks have committed is restored", "[vault]") {
   CHECK(stage.events() == texts{"vault_committed 1 of step 10", "vault_restored 2 of step 20"});
 }
 
+TIME_TEST("vault part: a rank that cannot exist has nothing to restore", "[vault]") {
+  vault_stage stage(time, 1, mebibyte);
+  stage.ranks.base_rank = 1;
+  const auto work = [&]() -> task<void> {
+    vault_peer peer(stage.address);
+    for (const char* const rank : {"-9223372036854775808", "9223372036854775807"}) {
+      const json none =
+          co_await stage.ask(peer, fmt::format(R"({{"kind": "find", "rank": {}}})", rank));
+      CHECK(none["kind"] == "nothing");
+    }
+  };
+  co_await stage.attempt(work());
+}
+
 TIME_TEST("vault part: a file for reading cannot be written, and none can be resized", "[vault]") {
   vault_stage stage(time, 1, mebibyte);
   const auto first = [&]() -> task<void> {

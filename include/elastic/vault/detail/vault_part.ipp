@@ -225,10 +225,11 @@ ELASTIC_DECL task<vault_memory::place> vault_part::open(int local_rank, std::uin
 }
 
 ELASTIC_DECL vault_answer vault_part::find(std::int64_t rank) {
-  const std::int64_t place = rank - ranks_.base_rank;
-  const bool is_here = place >= 0 && place < context_.local_world_size;
+  // The rank may be any number, and the difference of two numbers can overflow.
+  const std::int64_t first = ranks_.base_rank;
+  const bool is_here = rank >= first && rank < first + context_.local_world_size;
   if (!restore_ || !is_here) return vault_answer(nothing_packet());
-  const auto local_rank = static_cast<int>(place);
+  const auto local_rank = static_cast<int>(rank - first);
   const std::optional<vault_header> header = memory_.find(local_rank, *restore_);
   unique_fd file = memory_.reader(local_rank, *restore_);
   if (!header || !file) return vault_answer(nothing_packet());
