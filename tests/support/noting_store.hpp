@@ -14,7 +14,7 @@ namespace elastic::test {
 
 /// A client of a store that records its requests as PyTorch's client would make them: one key at a
 /// time, each "set key=value" or "get key".
-class noting_store final : public store {
+class noting_store : public store {
  public:
   noting_store(std::shared_ptr<store> inner, std::shared_ptr<std::vector<std::string>> notes)
       : inner_(std::move(inner)), notes_(std::move(notes)) {}

@@ -25,8 +25,9 @@ ELASTIC_DECL std::string vault_prefix(const rendezvous_round& round, std::string
 
 /// The votes of the nodes of a round on the generations of its epoch. A generation is complete when
 /// all nodes have kept it, and given up when one has skipped it. Every node votes once on each
-/// generation. The node that votes last, or that skips, writes the result into the store of the
-/// round, where the others wait for it. So all nodes have the same result.
+/// generation. The node that votes last, that skips, or that is the first to take its vote back
+/// writes the result into the store of the round, where the others wait for it. So all nodes have
+/// the same result.
 ///
 /// Thread-safety: one strand at a time.
 class vault_ballot {
@@ -49,7 +50,8 @@ class vault_ballot {
   ELASTIC_DECL bool is_overdue(std::int64_t number) const;
 
   /// Takes back the vote of this node to keep a generation, so that it is given up for all, unless
-  /// all have kept it meanwhile. If the store is gone, the round is about to end.
+  /// all have kept it meanwhile. Several workers of a node may do so at once, and several nodes.
+  /// If the store is gone, the round is about to end.
   ELASTIC_DECL task<void> retract(std::int64_t number) &;
 
   /// Waits for the next result until the deadline.

@@ -105,11 +105,17 @@ ELASTIC_DECL task<void> vault_ballot::retract(std::int64_t number) & {
   try {
     // This is so large that later votes cannot compensate for it.
     constexpr std::int64_t weight = 1 << 30;
-    const std::int64_t votes = co_await agents_->add(votes_key(number), -weight);
-    const bool is_complete = votes + weight >= nodes_;
-    const std::string result = is_complete ? complete_text : given_up_text;
-    co_await agents_->set(result_key(number), result);
-    take(number, is_complete);
+    const std::int64_t sum = co_await agents_->add(votes_key(number), -weight);
+    const std::int64_t votes = sum + weight;
+    // The first who takes a vote back still finds how many there were, and decides for all.
+    const bool is_first = votes >= 0;
+    std::string result = votes >= nodes_ ? complete_text : given_up_text;
+    if (is_first) {
+      co_await agents_->set(result_key(number), result);
+    } else {
+      result = co_await agents_->get(result_key(number));
+    }
+    take(number, result == complete_text);
   } catch (const error& failure) {
     if (failure.code() != errc::connection_failed) {
       log_.warning("the vote on generation {} in memory is lost: {}", number, failure.what());
