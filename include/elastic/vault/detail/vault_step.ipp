@@ -80,7 +80,13 @@ ELASTIC_DECL vault_step next_vault_step(const vault_view& view) {
       step.restores = node.restores;
     }
   }
-  for (const auto& [key, parts] : all_parts(view.nodes)) {
+  const parts_of_worlds all = all_parts(view.nodes);
+  const bool is_newest_there = std::any_of(
+      all.begin(), all.end(), [&](const auto& each) { return each.first.first == newest; });
+  if (newest != vault_generation() && !is_newest_there) {
+    step.given_up.push_back({newest, "no rank has its part any more"});
+  }
+  for (const auto& [key, parts] : all) {
     const auto& [id, former_size] = key;
     const bool is_whole =
         former_size == world_size && static_cast<int>(parts.present.size()) == world_size;
