@@ -599,6 +599,10 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
   add("--stall-after", {"", "-1", "soon"}, "a number of seconds from 0 to 100000000 is needed");
   add("--stall-after", {"0", "0.9"}, "at least 1 second is needed");
   add("--hang-hook", {""}, "a command for the shell is needed");
+  for (const char* name : {"--drain-file", "--journal", "--trace"}) {
+    add(name, {""}, "the path of a file is needed");
+  }
+  add("--node-name", {""}, "the name of this node is needed");
   for (const char* name : {"--local-addr", "--master-addr"}) {
     add(name, {"bad addr", "127.0.0.1:80", "::x"},
         "the name or the address of a host is needed, without a port");

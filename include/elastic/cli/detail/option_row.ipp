@@ -526,7 +526,7 @@ inline std::vector<option_row> make_option_rows() {
        .scope = option_scope::job,
        .help = "When this file appears or exists, this node leaves the job as on SIGTERM. Its "
                "text is the reason. Its directory must exist, on this host.",
-       .type = text_type(in_config(&program_config::program, &program_options::drain_file)),
+       .type = file_path_type(in_config(&program_config::program, &program_options::drain_file)),
        .default_text = "none",
        .is_own = true},
       {.names = "--exclude-for",
@@ -545,7 +545,9 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_failure,
        .scope = option_scope::job,
        .help = "Name of this node, used in logs, lists of nodes, the journal and the status page.",
-       .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::node_name)),
+       .type = filled_text_type(
+           "the name of this node is needed",
+           in_job(&launch_config::rendezvous, &rendezvous_parameters::node_name)),
        .default_text = "the host's name",
        .is_own = true},
       {.names = "--node-check",
@@ -782,7 +784,7 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_output,
        .help = "Append what elasticrun decides and why to this file, as JSON lines. It is rotated "
                "at 16 MiB, and 4 files are kept. /dev/null: no journal.",
-       .type = text_type(in_job(&launch_config::workers, &worker_spec::journal)),
+       .type = file_path_type(in_job(&launch_config::workers, &worker_spec::journal)),
        .default_text = "journal.jsonl in the run's log directory",
        .is_own = true},
       {.names = "--trace",
@@ -791,7 +793,7 @@ inline std::vector<option_row> make_option_rows() {
        .scope = option_scope::job,
        .help = "Write what this node's agent and workers did to this file, as a Chrome trace for "
                "Perfetto. It is readable at any time, even if elasticrun was killed.",
-       .type = text_type(in_config(&program_config::program, &program_options::trace)),
+       .type = file_path_type(in_config(&program_config::program, &program_options::trace)),
        .default_text = "none",
        .is_own = true},
       {.names = "--logs-specs",
@@ -826,7 +828,8 @@ inline std::vector<option_row> make_option_rows() {
        .help = "File with the token that clients of --status on other hosts need, readable only "
                "by this user. Without it, a token is generated and printed if --status is open to "
                "other hosts.",
-       .type = text_type(in_config(&program_config::program, &program_options::status_token_file)),
+       .type = file_path_type(
+           in_config(&program_config::program, &program_options::status_token_file)),
        .default_text = "none",
        .is_own = true},
       {.names = "--event-log-handler",

@@ -58,6 +58,10 @@ ELASTIC_DECL duration seconds_of(const option_value& option);
 
 ELASTIC_DECL option_type text_type(option_field<std::string> field);
 
+/// A text that is not empty: an empty one is refused with `allowed`. In a script it is usually a
+/// variable that was not set.
+ELASTIC_DECL option_type filled_text_type(std::string allowed, option_field<std::string> field);
+
 /// On or off. On the command line its text is "1"; in the environment 0 is off.
 ELASTIC_DECL option_type flag_type(option_field<bool> field);
 

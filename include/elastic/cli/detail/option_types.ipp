@@ -79,6 +79,17 @@ ELASTIC_DECL option_type text_type(option_field<std::string> field) {
   return type;
 }
 
+ELASTIC_DECL option_type filled_text_type(std::string allowed, option_field<std::string> field) {
+  option_type type = text_type(std::move(field));
+  type.read = [allowed = std::move(allowed), read = std::move(type.read)](
+                  const option_value& option, const command_line::facts& facts,
+                  option_target& target) {
+    if (option.text.empty()) refuse_value(option, allowed);
+    read(option, facts, target);
+  };
+  return type;
+}
+
 ELASTIC_DECL option_type flag_type(option_field<bool> field) {
   option_type type;
   type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {

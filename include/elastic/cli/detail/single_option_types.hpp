@@ -67,6 +67,9 @@ ELASTIC_DECL option_type factor_type();
 /// --hang-hook, --node-check: a command for the shell.
 ELASTIC_DECL option_type command_type(option_field<std::string> field);
 
+/// --drain-file, --journal: the path of a file.
+ELASTIC_DECL option_type file_path_type(option_field<std::string> field);
+
 /// --preload: "torch,pandas", or "auto".
 ELASTIC_DECL option_type modules_type();
 

@@ -386,12 +386,11 @@ ELASTIC_DECL option_type factor_type() {
 }
 
 ELASTIC_DECL option_type command_type(option_field<std::string> field) {
-  option_type type;
-  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
-    if (option.text.empty()) refuse_value(option, "a command for the shell is needed");
-    field(target) = option.text;
-  };
-  return type;
+  return filled_text_type("a command for the shell is needed", std::move(field));
+}
+
+ELASTIC_DECL option_type file_path_type(option_field<std::string> field) {
+  return filled_text_type("the path of a file is needed", std::move(field));
 }
 
 ELASTIC_DECL option_type modules_type() {
