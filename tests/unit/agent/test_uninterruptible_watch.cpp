@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/detail/workers/uninterruptible_watch.hpp>
+#include <elastic/agent/worker_spec.hpp>
 
 #include <support/catch.hpp>
 
 #include <chrono>
 #include <optional>
+#include <string>
 
 namespace uninterruptible_watch_tests {
 
@@ -21,13 +23,25 @@ duration limit_of(const char* text) {
 
 TEST_CASE("uninterruptible watch: the limit is that of PyTorch's variable", "[agent]") {
   CHECK(uninterruptible_limit({}) == duration::zero());
-  for (const char* text : {"", "0", "-1", "nan", "soon", "5 s", "0x10"}) {
+  for (const char* text : {"", "0", "-1"}) {
     CAPTURE(text);
     CHECK(limit_of(text) == duration::zero());
   }
   CHECK(limit_of("2.5") == 2500ms);
   CHECK(limit_of("1e300") == 1'000'000'000s);
   CHECK(limit_of("inf") == 1'000'000'000s);
+}
+
+TEST_CASE("uninterruptible watch: a limit that is not a number is refused, not left out",
+          "[agent]") {
+  for (const std::string text : {"x", "nan", "soon", "1e999", "5s", "5 s", "0x10", " "}) {
+    CAPTURE(text);
+    elastic::worker_spec spec;
+    spec.program = "/bin/true";
+    spec.environment = {{"TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT", text}};
+    CHECK_THROWS_WITH(validate(spec), "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT '" + text +
+                                          "': a number of seconds is needed");
+  }
 }
 
 TEST_CASE("uninterruptible watch: it looks four times within the limit, at least each second",

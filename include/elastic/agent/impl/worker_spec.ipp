@@ -5,6 +5,7 @@
 #include <elastic/agent/worker_spec.hpp>
 
 #include <elastic/agent/detail/workers/line_template.hpp>
+#include <elastic/agent/detail/workers/uninterruptible_watch.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
@@ -89,6 +90,7 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
     demand_whole("environment", name);
     demand_whole("environment", value);
   }
+  static_cast<void>(detail::uninterruptible_limit(spec.environment));
   for (const int number : spec.ignored_signals) {
     detail::require_signal(number, spec.name_of("ignored_signals"));
   }

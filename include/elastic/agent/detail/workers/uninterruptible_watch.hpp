@@ -3,17 +3,22 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/printable_text.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/contract/environment.hpp>
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
 #include <system_error>
+
+#include <fmt/format.h>
 
 namespace elastic::detail {
 
@@ -35,16 +40,23 @@ class uninterruptible_watch {
 };
 
 /// How long a worker may be in uninterruptible sleep: TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT,
-/// in seconds. 0, which means forever, if that is not a positive number.
+/// in seconds. 0, which means forever, if that is not set, 0 or less.
 ///
-/// Source: torch.distributed.elastic.agent.server.local_elastic_agent (2.13).
+/// Source: torch.distributed.elastic.agent.server.local_elastic_agent (2.13). It also takes what is
+/// no number as forever; here that is refused, since the user wants a limit.
+/// Errors: `errc::invalid_argument`, naming the variable.
 inline duration uninterruptible_limit(const environment_map& environment) {
-  const std::string text =
-      find_variable(environment, "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT").value_or("");
+  const char* const name = "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT";
+  const std::string text = find_variable(environment, name).value_or("");
+  if (text.empty()) return duration::zero();
   double seconds = 0;
   const char* const end = text.data() + text.size();
   const std::from_chars_result read = std::from_chars(text.data(), end, seconds);
-  if (read.ec != std::errc() || read.ptr != end || !(seconds > 0)) return duration::zero();
+  if (read.ec != std::errc() || read.ptr != end || std::isnan(seconds)) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} {}: a number of seconds is needed", name, in_quotes(text)));
+  }
+  if (seconds <= 0) return duration::zero();
   constexpr double most = 1e9;
   return std::chrono::duration_cast<duration>(
       std::chrono::duration<double>(std::min(seconds, most)));
