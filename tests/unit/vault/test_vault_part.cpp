@@ -303,7 +303,7 @@ TIME_TEST("vault part: a process that the worker has forked is refused", "[vault
     CHECK(has_text(answer["reason"], "only a worker itself uses the vault"));
   };
   co_await stage.attempt(first());
-  CHECK(has_text(stage.log->text(), "is no worker of this node, and is refused"));
+  CHECK(has_text(stage.log->text(), "is not a worker of this node, and is refused"));
 }
 
 TIME_TEST("vault part: a worker that claims what it has not done loses its connection", "[vault]") {
