@@ -272,7 +272,8 @@ inline constexpr std::size_t worker_sections = 64;
 inline constexpr std::size_t worker_timers = 1024;
 /// The vault: the header of a slot, the manifest in it, one message of a worker, the workers'
 /// connections for each worker, how often a generation is restored without a later one, how much
-/// of a slot is allocated before the agent does something else, and what a node tells the others.
+/// of a slot is allocated before the agent does something else, what a node tells the others, and
+/// the longest time that a worker may say a restore took.
 inline constexpr std::size_t vault_header_bytes = 4096;
 inline constexpr std::uint64_t vault_manifest_bytes = 64 * 1024 * 1024;
 inline constexpr std::size_t vault_message_bytes = 4096;
@@ -281,6 +282,7 @@ inline constexpr int vault_restores = 3;
 inline constexpr std::uint64_t vault_piece_bytes = 64 * 1024 * 1024;
 inline constexpr std::size_t vault_report_entries = 16 * 1024;
 inline constexpr std::size_t vault_report_bytes = 1024 * 1024;
+inline constexpr std::chrono::seconds vault_restore{100'000'000};
 /// The shortest time between two records of generations in the journal.
 inline constexpr std::chrono::seconds vault_record_interval{10};
 /// Connections of all workers of an agent to its control channel, for each worker.

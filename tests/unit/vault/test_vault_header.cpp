@@ -14,6 +14,8 @@
 #include <random>
 #include <string>
 
+#include <fmt/format.h>
+
 namespace elastic {
 namespace {
 
@@ -104,13 +106,21 @@ TEST_CASE("vault message: requests are read, and others refused", "[vault]") {
   CHECK(std::get<requests::begin>(begun).bytes == 8192);
   const auto made = detail::parse_vault_request(R"({"kind": "committed", "slot": 1})");
   CHECK(std::get<requests::committed>(made).slot == 1);
+  for (const double seconds : {0.0, 2.5, 1e8}) {
+    const auto restored = detail::parse_vault_request(
+        fmt::format(R"({{"kind": "restored", "seconds": {}}})", seconds));
+    CHECK(std::get<requests::restored>(restored).seconds == seconds);
+  }
   for (const char* const text :
        {"", "{}", "[]", R"({"kind": "begin"})", R"({"kind": "begin", "bytes": 0})",
         R"({"kind": "begin", "bytes": 4096})", R"({"kind": "begin", "bytes": -1})",
         R"({"kind": "begin", "bytes": 9223372036854775807})",
         R"({"kind": "begin", "bytes": 18446744073709551616})",
         R"({"kind": "committed", "slot": 2})", R"({"kind": "committed"})", R"({"kind": "give"})",
-        R"({"kind": "skip"})"}) {
+        R"({"kind": "skip"})", R"({"kind": "restored", "seconds": -1})",
+        R"({"kind": "restored", "seconds": 100000001})",
+        R"({"kind": "restored", "seconds": 1e300})", R"({"kind": "restored", "seconds": 1e999})",
+        R"({"kind": "restored", "seconds": "1"})"}) {
     CAPTURE(text);
     CHECK_THROWS_AS(detail::parse_vault_request(text), error);
   }

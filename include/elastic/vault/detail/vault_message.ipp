@@ -12,6 +12,8 @@
 #include <limits>
 #include <optional>
 
+#include <fmt/format.h>
+
 namespace elastic::detail {
 
 inline void vault_reason(record_rows& rows, std::string& reason) {
@@ -41,7 +43,11 @@ inline void describe(vault_requests::find& message, record_rows& rows) {
 
 inline void describe(vault_requests::restored& message, record_rows& rows) {
   std::optional<double> seconds = message.seconds;
-  if (rows.real("seconds", seconds)) message.seconds = seconds.value_or(0);
+  if (!rows.real("seconds", seconds)) return;
+  message.seconds = seconds.value_or(0);
+  constexpr double most = limits::vault_restore.count();
+  if (message.seconds >= 0 && message.seconds <= most) return;
+  rows.refuse(fmt::format("has \"seconds\" of {}; 0 to {} are allowed", message.seconds, most));
 }
 
 inline void describe(vault_requests::damaged& message, record_rows& rows) {

@@ -334,7 +334,7 @@ ELASTIC_DECL void vault_part::record_skipped(int local_rank, const std::string& 
 
 ELASTIC_DECL void vault_part::take_restored(int local_rank, double seconds) {
   if (!restore_ || at(local_rank).restored) return;
-  at(local_rank).restored = std::max(seconds, 0.0);
+  at(local_rank).restored = seconds;
   double slowest = 0;
   for (const committer& each : workers_) {
     if (!each.restored) return;
