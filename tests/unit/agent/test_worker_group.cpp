@@ -24,6 +24,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 namespace worker_group_tests {
 
 using namespace std::chrono_literals;
@@ -291,7 +293,7 @@ TEST_CASE("worker spec: what does not fit the number of workers is refused", "[a
   spec.program = "/bin/true";
   spec.nproc_per_node = 2;
   spec.cpu_affinity = {elastic::processor_set::parse("0")};
-  CHECK_THROWS_WITH(validate(spec), Catch::Contains("processors are given for 1 workers"));
+  CHECK_THROWS_WITH(validate(spec), Catch::Contains("processors are given for 1 worker,"));
   spec.cpu_affinity.clear();
   spec.virtual_local_rank = true;
   validate(spec);
@@ -304,6 +306,20 @@ TEST_CASE("worker spec: what does not fit the number of workers is refused", "[a
   spec.virtual_local_rank = false;
   spec.env = {{"A=B", "1"}};
   CHECK_THROWS_WITH(validate(spec), Catch::Contains("'A=B' is not a name for a variable"));
+}
+
+TEST_CASE("worker spec: settings that exclude each other are named as the user gave them",
+          "[agent]") {
+  worker_spec spec;
+  spec.program = "/bin/true";
+  spec.on_failure = elastic::failure_policy::replace;
+  spec.virtual_local_rank = true;
+  CHECK_THROWS_WITH(validate(spec), Catch::Contains("worker_spec::on_failure replace and "
+                                                    "worker_spec::virtual_local_rank exclude each "
+                                                    "other"));
+  spec.naming = [](std::string_view field) { return fmt::format("<{}>", field); };
+  CHECK_THROWS_WITH(validate(spec), Catch::Contains("<on_failure> replace and <virtual_local_rank> "
+                                                    "exclude each other"));
 }
 
 TEST_CASE("worker spec: a role's name is bounded", "[agent]") {
@@ -340,8 +356,8 @@ TIME_TEST("worker group: that redirected output has no file to go to is said onc
       co_await stage.start(attempt);
       co_await stage.kill_all();
     }
-    const std::string line = "the output of 1 workers that redirects names is discarded: log_dir "
-                             "'/dev/null' has no files";
+    const std::string line = "the output of 1 worker that worker_spec::redirects names is "
+                             "discarded: worker_spec::log_dir '/dev/null' has no files";
     CHECK(stage.records->count(line) == (has_tee ? 0u : 1u));
   }
 }

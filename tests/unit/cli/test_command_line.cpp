@@ -617,7 +617,7 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
   add("--chaos", {"random=@1s", "random=1@", "random=1@99ms"}, "allowed is random=SEED@TIME");
   add("--shutdown-timeout", {"-1", "x", "", "nan", "inf", "1e9", "5s"}, "a number of seconds");
   add("--linger", {"", "-1", "soon", "3600.001", "nan"},
-      "a number of seconds from 0 and up to 3600 is needed");
+      "a number of seconds from 0 to 3600 is needed");
   add("--monitor-interval", {"-1", "x", ""}, "a number of seconds");
   add("--redirects", {"4", "a", "10:1", "0:4", "0:1,", "", "0:1,1"}, streams);
   add("--tee", {"4", "0:", "0-1"}, streams);

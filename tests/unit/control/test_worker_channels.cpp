@@ -432,7 +432,7 @@ TIME_TEST("channels: what is not of the protocol ends that connection, with the 
       {"GET / HTTP/1.1", "not a JSON object: 'GET / HTTP/1.1'"},
       {R"({"kind":"heartbeat"})", "comes before hello"},
       {R"({"kind":"hello","version":2,"local_rank":0})", "of version 2; 1 is spoken here"},
-      {R"({"kind":"hello","version":1,"local_rank":2})", "of local rank 2; there are 2 workers"},
+      {R"({"kind":"hello","version":1,"local_rank":2})", "of local rank 2; the node has 2 workers"},
       {"{\"kind\":\"hello\",\"version\":1,\"local_rank\":0}\n"
        "{\"kind\":\"hello\",\"version\":1,\"local_rank\":0}",
        "a second hello"},

@@ -6,6 +6,7 @@
 
 #include <elastic/agent/detail/workers/line_template.hpp>
 #include <elastic/agent/detail/workers/uninterruptible_watch.hpp>
+#include <elastic/base/detail/quantity.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
@@ -107,8 +108,8 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
                      limits::local_world_size));
   demand(spec.cpu_affinity.empty() ||
              spec.cpu_affinity.size() == static_cast<std::size_t>(spec.nproc_per_node),
-         fmt::format("processors are given for {} workers, but the node has {}",
-                     spec.cpu_affinity.size(), spec.nproc_per_node));
+         fmt::format("processors are given for {}, but the node has {}",
+                     detail::quantity(spec.cpu_affinity.size(), "worker"), spec.nproc_per_node));
   std::size_t changing_bytes = 0;
   for (const auto& [name, value] : spec.env) {
     if (detail::changes_by_epoch(value)) changing_bytes += name.size() + value.size();
@@ -133,13 +134,14 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   validate(spec.restart);
   demand(spec.rejoin_timeout > duration::zero(), "rejoin_timeout must be over 0");
   demand(spec.on_failure == failure_policy::restart || !spec.virtual_local_rank,
-         "on_failure replace and virtual_local_rank exclude each other: workers of the same local "
-         "rank cannot be told apart on the control channel");
+         fmt::format("{} replace and {} exclude each other: workers of the same local rank cannot "
+                     "be told apart on the control channel",
+                     spec.name_of("on_failure"), spec.name_of("virtual_local_rank")));
   const bool restarts = spec.on_failure == failure_policy::restart;
   demand(restarts || changing_bytes <= limits::control_value_bytes,
          fmt::format("env: the variables with ${{rank}} or other values of an epoch have {} bytes; "
-                     "workers that stay can be told of up to {} (on_failure replace)",
-                     changing_bytes, limits::control_value_bytes));
+                     "workers that stay can be told of up to {} ({} replace)",
+                     changing_bytes, limits::control_value_bytes, spec.name_of("on_failure")));
   validate(spec.logs, spec.nproc_per_node, spec.log_dir != "/dev/null");
   detail::line_template{spec.log_line_prefix_template};
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");

@@ -123,8 +123,9 @@ ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
     const std::optional<duration> time = seconds_in(option.text, most);
     const bool needs_more = zero == zero_seconds::refused;
     if (!time || (needs_more && *time == duration::zero())) {
-      refuse_value(option, fmt::format("a number of seconds {} 0 and up to {} is needed",
-                                       needs_more ? "over" : "from", most.count()));
+      refuse_value(option, fmt::format("a number of seconds {} {} is needed",
+                                       needs_more ? "over 0 and up to" : "from 0 to",
+                                       most.count()));
     }
     field(target) = *time;
   };

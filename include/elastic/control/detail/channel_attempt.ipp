@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/detail/quantity.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/detail/rate_gate.hpp>
 #include <elastic/base/detail/temporary_folder.hpp>
@@ -264,8 +265,8 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
   }
   if (static_cast<std::size_t>(message.local_rank) >= places.size()) {
     throw error(errc::protocol_violation,
-                fmt::format("a control message is of local rank {}; there are {} workers",
-                            message.local_rank, places.size()));
+                fmt::format("a control message is of local rank {}; the node has {}",
+                            message.local_rank, quantity(places.size(), "worker")));
   }
   client.worker = message.local_rank;
   client.checkpoints = message.checkpoints;

@@ -143,9 +143,9 @@ ELASTIC_DECL void worker_files::warn_of_discarded_output(
     }
   }
   if (workers == 0) return;
-  log_.warning(
-      "the output of {} workers that redirects names is discarded: log_dir '{}' has no files",
-      workers, spec_.log_dir);
+  log_.warning("the output of {} that {} names is discarded: {} '{}' has no files",
+               quantity(workers, "worker"), spec_.name_of("redirects"), spec_.name_of("log_dir"),
+               spec_.log_dir);
 }
 
 }  // namespace elastic::detail
