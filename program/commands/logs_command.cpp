@@ -3,6 +3,7 @@
 
 #include <program/commands/logs_command.hpp>
 
+#include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/base64.hpp>
@@ -26,9 +27,11 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace elasticrun {
 
@@ -245,8 +248,20 @@ void add_sources(const std::string& root, std::int64_t base_rank, logged_run& ru
   }
 }
 
+/// Refuses a query that names none of several roles, or one that a log directory does not have.
+void check_role(const std::string& role, const std::set<std::string>& known, bool are_several) {
+  const std::string names = elastic::printable_line(fmt::format("{}", fmt::join(known, ", ")));
+  if (role.empty() && are_several) {
+    refuse_logs(fmt::format("the job has the roles {}: name one by --role", names));
+  }
+  if (role.empty() || known.empty() || known.contains(role)) return;
+  refuse_logs(fmt::format("there is no role '{}': the job has {}", role, names));
+}
+
 logged_run find_run(const status_query& job) {
   logged_run run;
+  std::set<std::string> roles;
+  bool are_several = false;
   for (const std::string& path : detail::find_journals(job.log_directory)) {
     const std::filesystem::path root = std::filesystem::path(path).parent_path();
     const detail::journal_contents journal = detail::read_journal(path);
@@ -254,10 +269,8 @@ logged_run find_run(const status_query& job) {
     for (const detail::job_state& state : states_of(journal.records)) {
       // In a job of several roles, the run id of one is "JOB/ROLE".
       const bool is_one_of_several = state.run_id().ends_with("/" + state.role());
-      if (job.role.empty() && is_one_of_several) {
-        refuse_logs(fmt::format("the job has several roles, such as {}: name one by --role",
-                                elastic::in_quotes(state.role())));
-      }
+      if (!state.role().empty()) roles.insert(state.role());
+      are_several = are_several || is_one_of_several;
       if (!job.role.empty() && state.role() != job.role) continue;
       has_ended = has_ended && state.has_ended();
       add_sources(is_one_of_several ? root / state.role() : root, state.base_rank(), run);
@@ -268,7 +281,24 @@ logged_run find_run(const status_query& job) {
     run.has_ended = run.has_ended && is_lost;
     if (is_lost) run.losses += "elasticrun: logs: " + lost->sentence("nothing follows its lines.");
   }
+  check_role(job.role, roles, are_several);
   return run;
+}
+
+/// Refuses ranks of which a log directory has none. A reader that follows may wait for them.
+void check_ranks(const detail::output_reading& reading, const logged_run& run) {
+  const auto is_wanted = [&](const detail::output_source& source) {
+    return reading.wants(source.rank, source.is_err);
+  };
+  const bool may_begin = reading.follows && !run.has_ended;
+  if (may_begin || run.sources.empty()) return;
+  if (std::any_of(run.sources.begin(), run.sources.end(), is_wanted)) return;
+  std::set<int> ranks;
+  for (const detail::output_source& source : run.sources) {
+    ranks.insert(static_cast<int>(source.rank));
+  }
+  refuse_logs(fmt::format("none of the ranks of --ranks is in the log directory, which has {}",
+                          detail::rank_ranges({ranks.begin(), ranks.end()})));
 }
 
 elastic::task<int> show_log_directory(logs_query query, logs_outlets out) {
@@ -277,6 +307,7 @@ elastic::task<int> show_log_directory(logs_query query, logs_outlets out) {
   detail::output_feed feed(query.reading);
   detail::output_gaps gaps;
   logged_run run = find_run(query.job);
+  check_ranks(query.reading, run);
   elastic::time_point next_search = time.now() + search_pause;
   for (;;) {
     const auto pieces = feed.next(run.sources, elastic::limits::read_piece_bytes);

@@ -94,6 +94,9 @@ TEST_CASE("logs: what lies in a log directory, after the job", "[integration][st
   CHECK(stage.ask({stage.logs(), "--grep", "ter 0"}).out == "[rank 0]: later 0\n");
   CHECK(stage.ask({stage.log_root(), "--ranks", "0", "--stdout", "--lines", "1"}).out ==
         "[rank 0]: later 0\n");
+  const program_result none = stage.ask({stage.logs(), "--ranks", "7"});
+  CHECK(none.code == 2);
+  CHECK_THAT(none.err, contains_text("--ranks is in the log directory, which has 0, 1"));
 }
 
 TEST_CASE("logs: a log directory that holds no output says what would keep it",
@@ -200,7 +203,10 @@ redirects = "3"
   CHECK(stage.ask({stage.logs(), "--role", "b"}).out == "[rank 0]: of b\n");
   const program_result unnamed = stage.ask({stage.logs()});
   CHECK(unnamed.code == 2);
-  CHECK_THAT(unnamed.err, contains_text("name one by --role"));
+  CHECK_THAT(unnamed.err, contains_text("the job has the roles a, b: name one by --role"));
+  const program_result unknown = stage.ask({stage.logs(), "--role", "c"});
+  CHECK(unknown.code == 2);
+  CHECK_THAT(unknown.err, contains_text("there is no role 'c': the job has a, b"));
 }
 
 // ---- what workers and file systems do -----------------------------------------------------------

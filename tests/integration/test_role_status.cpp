@@ -261,6 +261,7 @@ TEST_CASE("role status: a command is for all roles, or for one", "[integration][
   check({"pause", "--role", "judge", place}, 2,
         "404: there is no such role: the job has trainer, rollout");
   check({"pause", "--role", "a\nb", place}, 2, "the name of a role is needed");
+  check({"logs", place}, 2, "the job has the roles trainer, rollout: name one by --role");
   const nlohmann::json before = workers_of(stage.socket(), "rollout");
   check({"pause", "--role", "trainer", place, "GPU", "3"}, 0, "trainer: ");
   CHECK(json_of(stage.socket())["roles"][0]["worker_count"] == 0);

@@ -344,6 +344,14 @@ TEST_CASE("roles status: a role that is not there is none, however it is written
   CHECK(answer_of(get("/roles/trainer/roles/trainer/"), {}, source_of(job), 0).status == 404);
 }
 
+TEST_CASE("roles status: who asks for the output of all roles learns how to name one", "[status]") {
+  const two_roles job;
+  const status_answer answer = answer_of(get("/api/v1/output"), {}, source_of(job), job.now_us);
+  CHECK(answer.status == 400);
+  CHECK(answer.body == "the job has the roles trainer, rollout: name one by --role, or ask for "
+                       "/roles/NAME/api/v1/output\n");
+}
+
 TEST_CASE("roles status: who may not look learns no name", "[status]") {
   const two_roles job;
   status_gate gate;

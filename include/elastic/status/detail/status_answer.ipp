@@ -235,6 +235,12 @@ ELASTIC_DECL status_answer unknown_role_answer(const std::vector<std::string>& n
                                          fmt::join(names, ", ")));
 }
 
+inline std::vector<std::string> names_of(const roles_source& source) {
+  std::vector<std::string> names;
+  for (const roles_source::entry& each : source.roles) names.push_back(each.name);
+  return names;
+}
+
 inline role_views views_of(const roles_source& source) {
   role_views views;
   for (const roles_source::entry& each : source.roles) views.push_back(each.source.view());
@@ -293,8 +299,9 @@ inline std::optional<status_answer> overview_of(const http_head& request,
     answer.type = "text/event-stream";
     answer.is_stream = true;
   } else if (path == output_path) {
-    return refusal_answer(400, "the job has several roles, and output is of one of them: ask for " +
-                                   fmt::format("/roles/NAME{}", output_path));
+    return refusal_answer(400, fmt::format("the job has the roles {}: name one by --role, or ask "
+                                           "for /roles/NAME{}",
+                                           fmt::join(names_of(source), ", "), output_path));
   } else {
     return std::nullopt;
   }
@@ -315,11 +322,7 @@ inline std::optional<status_answer> role_content(const http_head& request,
   const auto found =
       std::find_if(source.roles.begin(), source.roles.end(),
                    [&](const roles_source::entry& each) { return each.name == path.role; });
-  if (found == source.roles.end()) {
-    std::vector<std::string> names;
-    for (const roles_source::entry& each : source.roles) names.push_back(each.name);
-    return unknown_role_answer(names);
-  }
+  if (found == source.roles.end()) return unknown_role_answer(names_of(source));
   if (path.rest.empty()) {
     status_answer answer;
     answer.status = 303;
