@@ -67,7 +67,7 @@ read_journals read_all(std::string_view command, const strings& arguments) {
   return journals;
 }
 
-/// Result: the exit code: 0, unless the text could not be written.
+/// Result: the exit code: 0, unless the text could not be written to a reader.
 int print(const std::string& text) { return elastic::leave({0, text, false}); }
 
 int explain_journals(const strings& arguments) {
@@ -103,25 +103,35 @@ int run_to_end(elastic::task<int> work) {
   return code;
 }
 
-/// The exception that ends a repeating command when stdout cannot be written.
-struct output_lost {};
+/// The exception that ends a command when stdout cannot be written, or nobody reads it.
+struct output_lost {
+  /// The exit code.
+  int code = 0;
+};
 
-/// Errors: `output_lost`; the failure has been reported by then.
+/// Errors: `output_lost` if the text cannot be written, which has been reported by then.
 void show(std::string_view text) {
-  if (print(std::string(text)) != 0) throw output_lost();
+  if (const int code = print(std::string(text)); code != 0) throw output_lost{code};
+}
+
+/// The same for a command that repeats: one whose reader has closed the pipe would never end.
+void show_next(std::string_view text) {
+  show(text);
+  if (std::ferror(stdout) != 0) throw output_lost();
 }
 
 int show_status(const strings& arguments) {
   const auto parsed = parse_status_command(arguments, elastic::environment_from(environ));
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
-  return run_to_end(run_status_command(std::get<status_query>(parsed), show));
+  const status_query& query = std::get<status_query>(parsed);
+  return run_to_end(run_status_command(query, query.repeats ? show_next : show));
 }
 
 int show_logs(const strings& arguments) {
   const auto parsed = parse_logs_command(arguments, elastic::environment_from(environ));
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
   logs_outlets out;
-  out.lines = show;
+  out.lines = show_next;
   out.notices = [](std::string_view text) {
     std::fflush(stdout);
     std::fputs(std::string(text).c_str(), stderr);
@@ -228,8 +238,8 @@ int run_command(const elastic::command_line::facts::command& command, const stri
   }
   try {
     return functions().at(command.word)(arguments);
-  } catch (const output_lost&) {
-    return elastic::exit_unwritten;
+  } catch (const output_lost& lost) {
+    return lost.code;
   } catch (const std::exception& failure) {
     return elastic::leave(elastic::refuse(failure.what()));
   }

@@ -536,6 +536,12 @@ TEST_CASE("elasticrun: what cannot be shown is an error", "[integration][elastic
     const auto result = elastic::test::run_program(command);
     CHECK(result.code == 1);
     CHECK(result.err == "elasticrun: error: stdout cannot be written: No space left on device\n");
+    // A pipe that nobody reads any more, as behind head.
+    command[2] = "cd '" + folder.path() + "' && mkfifo pipe && exec 4<>pipe 5>pipe 4<&- && "
+                 "rm pipe && exec \"$@\" >&5";
+    const auto unread = elastic::test::run_program(command);
+    CHECK((unread.code == 0 || words.front() == "doctor"));
+    CHECK(unread.err.empty());
   }
   std::ofstream(folder / "end").put('\n');
   CHECK(job.wait().code == 0);

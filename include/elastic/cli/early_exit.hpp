@@ -23,15 +23,16 @@ struct early_exit {
 /// The exit code for a command line, or a value in it, that cannot be used.
 inline constexpr int exit_usage = 2;
 
-/// The exit code if stdout cannot be written, whatever else was done.
+/// The exit code if stdout cannot be written, whatever else was done. A closed pipe does not count.
 inline constexpr int exit_unwritten = 1;
 
 /// Ends the program with "<program>: error: <sentence>" on stderr. Control characters in the
 /// sentence are escaped, and lines after its first are indented.
 ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view program = "elasticrun");
 
-/// Prints the text of an early exit. If stdout cannot be written, it says so on stderr.
-/// Result: the code for `main` to return: that of the exit, or `exit_unwritten`.
+/// Prints the text of an early exit. If stdout cannot be written, it says so on stderr, unless its
+/// reader has closed the pipe.
+/// Result: the code for `main` to return: that of the exit, or `exit_unwritten` if it said so.
 ELASTIC_DECL int leave(const early_exit& exit, std::string_view program = "elasticrun");
 
 }  // namespace elastic

@@ -22,8 +22,10 @@ ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view progr
 ELASTIC_DECL int leave(const early_exit& exit, std::string_view program) {
   std::FILE* const stream = exit.to_stderr ? stderr : stdout;
   if (std::fputs(exit.text.c_str(), stream) >= 0 && std::fflush(stream) == 0) return exit.code;
-  if (exit.to_stderr) return exit.code;
-  const std::string problem = errno_text(errno);
+  const int failure = errno;
+  // A reader such as head has closed the pipe: it has seen enough.
+  if (exit.to_stderr || failure == EPIPE) return exit.code;
+  const std::string problem = errno_text(failure);
   std::fputs(fmt::format("{}: error: stdout cannot be written: {}\n", program, problem).c_str(),
              stderr);
   return exit_unwritten;
