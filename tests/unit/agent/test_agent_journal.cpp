@@ -213,6 +213,43 @@ TIME_TEST("agent: the journal tells who asked to stop, and how long it took", "[
   CHECK(events_of(stage, job_event::type::agent_ended)[0].state == "stopped");
 }
 
+TIME_TEST("agent: the journal tells the signal and the grace period of a request", "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  stage.agent().stop({.signal = SIGINT, .grace = 5s});
+  co_await stage.end();
+  for (const auto kind : {job_event::type::workers_stopping, job_event::type::workers_stopped}) {
+    const auto events = events_of(stage, kind);
+    REQUIRE(events.size() == 1);
+    CHECK(events[0].signal == SIGINT);
+    CHECK(events[0].allowed == 5.0);
+  }
+}
+
+TIME_TEST("agent: the journal tells of a request during a stop that it changes it", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 1;
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).on_signal = test::fake_process::ignore(SIGTERM);
+  stage.worker(1).exit(7);
+  co_await stage.pass(2s);
+  stage.agent().stop({.signal = SIGINT, .grace = 5s});
+  co_await stage.end();
+  const auto begun = events_of(stage, job_event::type::workers_stopping);
+  REQUIRE(begun.size() == 2);
+  CHECK(begun[0].signal == SIGTERM);
+  CHECK(begun[0].allowed == 30.0);
+  CHECK(begun[1].signal == SIGINT);
+  CHECK(begun[1].allowed == 5.0);
+  const auto ended = events_of(stage, job_event::type::workers_stopped);
+  REQUIRE(ended.size() == 1);
+  CHECK(ended[0].signal == SIGINT);
+  CHECK(ended[0].allowed == 5.0);
+  CHECK(ended[0].seconds == 2.0);
+}
+
 TIME_TEST("agent: the journal of a job that cannot meet says why", "[agent]") {
   agent_stage stage(time);
   stage.rendezvous->on_round = [](int) { throw error(errc::rendezvous_timeout, "nobody came"); };

@@ -101,8 +101,11 @@ class agent_journal {
   /// Awaits `stopping`, which stops the workers, and records its duration unless no worker runs.
   /// Errors and cancellation: those of `stopping`.
   ELASTIC_DECL task<void> time_stop(stop_plan plan, task<void> stopping);
+  /// Records that the stop that `time_stop` awaits continues by another plan.
+  ELASTIC_DECL void change_stop(stop_plan plan);
 
  private:
+  ELASTIC_DECL void record_stopping(stop_plan plan);
   ELASTIC_DECL job_event about(job_event::type kind) const;
   ELASTIC_DECL job_event about_ranks(job_event::type kind, const rendezvous_round& round,
                                      const assigned_ranks& ranks, time_point began) const;
@@ -116,6 +119,8 @@ class agent_journal {
   std::optional<std::int64_t> round_;
   std::int64_t attempt_ = 0;
   bool is_judged_ = false;
+  /// The stop that is recorded and has not ended.
+  std::optional<job_event> stopping_;
   /// The end of the attempt's workers has been noted.
   bool is_stopped_ = true;
 };

@@ -247,8 +247,26 @@ ELASTIC_DECL task<void> agent_journal::time_stop(stop_plan plan, task<void> stop
   const bool has_victims = std::any_of(
       workers.begin(), workers.end(),
       [](const worker_group::worker& entry) { return !entry.end || entry.stopped_by_agent; });
+  stopping_.reset();
   if (is_stopped_ || !has_victims) co_return co_await std::move(stopping);
   const time_point began = time_.now();
+  record_stopping(plan);
+  co_await std::move(stopping);
+  is_stopped_ = true;
+  job_event event = *std::exchange(stopping_, std::nullopt);
+  event.kind = job_event::type::workers_stopped;
+  event.seconds = seconds_since(began);
+  event.count =
+      std::count_if(group_.workers().begin(), group_.workers().end(),
+                    [](const worker_group::worker& entry) { return entry.stopped_by_agent; });
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::change_stop(stop_plan plan) {
+  if (stopping_) record_stopping(plan);
+}
+
+ELASTIC_DECL void agent_journal::record_stopping(stop_plan plan) {
   job_event event = about(job_event::type::workers_stopping);
   event.signal = plan.signal;
   event.count = static_cast<std::int64_t>(group_.running());
@@ -256,14 +274,7 @@ ELASTIC_DECL task<void> agent_journal::time_stop(stop_plan plan, task<void> stop
     event.allowed = std::chrono::duration<double>(plan.grace).count();
   }
   journal_.record(event);
-  co_await std::move(stopping);
-  is_stopped_ = true;
-  event.kind = job_event::type::workers_stopped;
-  event.seconds = seconds_since(began);
-  event.count =
-      std::count_if(group_.workers().begin(), group_.workers().end(),
-                    [](const worker_group::worker& entry) { return entry.stopped_by_agent; });
-  journal_.record(std::move(event));
+  stopping_ = std::move(event);
 }
 
 }  // namespace elastic::detail

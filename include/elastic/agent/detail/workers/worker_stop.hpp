@@ -47,7 +47,9 @@ class worker_stop {
   ELASTIC_DECL task<void> stop(stop_plan plan, duration limit);
 
  private:
-  ELASTIC_DECL task<void> carry_out(stop_plan plan, duration limit);
+  // The plan with the signal and the grace period of the request, which must exist.
+  ELASTIC_DECL stop_plan requested_plan(stop_plan plan) const;
+  ELASTIC_DECL task<void> stop_unless_requested(stop_plan plan, duration limit);
   ELASTIC_DECL task<void> stop_after_hooks(stop_plan plan, duration limit);
 
   const worker_spec& spec_;

@@ -26,14 +26,24 @@ ELASTIC_DECL task<void> worker_stop::run_until_requested(task<void> work) {
 }
 
 ELASTIC_DECL task<void> worker_stop::stop(stop_plan plan, duration limit) {
-  return journal_.time_stop(plan, carry_out(plan, limit));
+  if (request_) {
+    plan = requested_plan(plan);
+    return journal_.time_stop(plan, group_.stop(plan));
+  }
+  return journal_.time_stop(plan, stop_unless_requested(plan, limit));
 }
 
-ELASTIC_DECL task<void> worker_stop::carry_out(stop_plan plan, duration limit) {
-  if (!request_) co_await run_until_requested(stop_after_hooks(plan, limit));
-  if (!request_) co_return;
+ELASTIC_DECL stop_plan worker_stop::requested_plan(stop_plan plan) const {
   plan.signal = request_->signal;
   plan.grace = request_->grace.value_or(spec_.shutdown_timeout);
+  return plan;
+}
+
+ELASTIC_DECL task<void> worker_stop::stop_unless_requested(stop_plan plan, duration limit) {
+  co_await run_until_requested(stop_after_hooks(plan, limit));
+  if (!request_) co_return;
+  plan = requested_plan(plan);
+  journal_.change_stop(plan);
   co_await group_.stop(plan);
 }
 
