@@ -144,6 +144,9 @@ namespace detail {
 ELASTIC_DECL std::vector<std::string_view> meeting_settings(
     std::initializer_list<std::string_view> own);
 
+/// Errors: `errc::invalid_argument` for numbers of nodes that no job can have.
+ELASTIC_DECL void check_nodes(const rendezvous_parameters& parameters);
+
 }  // namespace detail
 
 }  // namespace elastic

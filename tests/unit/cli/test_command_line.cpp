@@ -136,9 +136,10 @@ TEST_CASE("command line: messages about a setting name its option", "[cli]") {
   const std::vector<std::pair<std::string, std::string>> of_the_rendezvous = {
       {"endpoint", "--rdzv-endpoint"}, {"exclude_for", "--exclude-for"},
       {"local_addr", "--local-addr"},  {"max_nodes", "--nnodes"},
-      {"node_counts", "--nnodes"},     {"node_name", "--node-name"},
-      {"node_rank", "--node-rank"},    {"run_id", "--rdzv-id"},
-      {"conf", "--rdzv-conf"},         {"scale_up_delay", "--scale-up-delay"}};
+      {"min_nodes", "--nnodes"},       {"node_counts", "--nnodes"},
+      {"node_name", "--node-name"},    {"node_rank", "--node-rank"},
+      {"run_id", "--rdzv-id"},         {"conf", "--rdzv-conf"},
+      {"scale_up_delay", "--scale-up-delay"}};
   for (const auto& [setting, option] : of_the_rendezvous) {
     CHECK(job.rendezvous.name_of(setting) == option);
     CHECK(elastic::detail::option_named(option).long_name() == option);

@@ -54,6 +54,8 @@ TEST_CASE("static rendezvous: what it cannot serve is refused", "[rendezvous]") 
   CHECK_FALSE(refusal_of<static_rendezvous>(node(2, 3, 29500)));
   CHECK(refusal_of<static_rendezvous>(node(3, 3, 29500)) == errc::invalid_argument);
   CHECK(refusal_of<static_rendezvous>(node(-1, 3, 29500)) == errc::invalid_argument);
+  CHECK_THROWS_WITH(static_rendezvous(node(0, 0, 29500)),
+                    elastic::test::contains_text("min_nodes is 0"));
   rendezvous_parameters bad = node(0, 3, 29500);
   bad.min_nodes = 1;
   CHECK(refusal_of<static_rendezvous>(bad) == errc::invalid_argument);

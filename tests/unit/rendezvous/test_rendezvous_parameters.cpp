@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 
 #include <support/catch.hpp>
@@ -10,6 +11,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -92,18 +95,23 @@ TEST_CASE("rendezvous parameters: a setting without effect still needs a possibl
   }
 }
 
+/// Why the settings are refused.
+std::string refusal_of(const elastic::rendezvous_parameters& parameters) {
+  try {
+    parameters.settings();
+  } catch (const elastic::error& failure) {
+    CHECK(failure.code() == elastic::errc::invalid_argument);
+    return failure.what();
+  }
+  return "accepted";
+}
+
 TEST_CASE("rendezvous parameters: a field out of bounds is refused, with what is allowed",
           "[rendezvous]") {
   const auto refusal = [](auto&& change) {
     elastic::rendezvous_parameters parameters;
     change(parameters);
-    try {
-      parameters.settings();
-    } catch (const elastic::error& failure) {
-      CHECK(failure.code() == elastic::errc::invalid_argument);
-      return std::string(failure.what());
-    }
-    return std::string("accepted");
+    return refusal_of(parameters);
   };
   using elastic::rendezvous_parameters;
   const std::string seconds = ": a number of seconds over 0 and up to 100000000 is needed";
@@ -115,6 +123,40 @@ TEST_CASE("rendezvous parameters: a field out of bounds is refused, with what is
         "rendezvous_parameters::reconnect_grace=200000000" + seconds);
   CHECK(refusal([](rendezvous_parameters& all) { all.keep_alive_interval = 9ms; }) ==
         "rendezvous_parameters::keep_alive_interval=0.009: at least 0.01 s is needed");
+  const std::string exclusion = "rendezvous_parameters::exclude_for ";
+  CHECK(refusal([](rendezvous_parameters& all) { all.exclude_for = -1s; })
+            .starts_with(exclusion + "-1: 0 to "));
+  CHECK(refusal([](rendezvous_parameters& all) {
+          all.exclude_for = elastic::limits::exclusion_time + 1s;
+        }).starts_with(exclusion));
+}
+
+TEST_CASE("rendezvous parameters: numbers of nodes that no job can have are refused",
+          "[rendezvous]") {
+  const auto refusal = [](int least, int most, std::vector<int> counts = {}) {
+    elastic::rendezvous_parameters parameters;
+    parameters.min_nodes = least;
+    parameters.max_nodes = most;
+    parameters.node_counts = std::move(counts);
+    return refusal_of(parameters);
+  };
+  CHECK(refusal(1, elastic::limits::nodes) == "accepted");
+  CHECK(refusal(2, 8, {2, 4, 8}) == "accepted");
+  CHECK(refusal(3, 2) ==
+        "rendezvous_parameters::min_nodes is 3 and rendezvous_parameters::max_nodes is 2: numbers "
+        "from 1 to 100000 are needed, the first not over the second");
+  for (const auto& [least, most] : {std::pair(0, 0), {0, 2}, {-1, 2}, {1, 100'001}}) {
+    CAPTURE(least, most);
+    CHECK(refusal(least, most).starts_with("rendezvous_parameters::min_nodes is "));
+  }
+  CHECK(refusal(2, 8, {2, 8, 4}) ==
+        "rendezvous_parameters::node_counts 2,8,4: at most 64 ascending numbers are needed, the "
+        "first 2 (rendezvous_parameters::min_nodes) and the last 8 "
+        "(rendezvous_parameters::max_nodes)");
+  const std::vector<std::vector<int>> bad = {{2, 4, 4, 8}, {1, 8}, {2, 4}, {2, 8, 9}};
+  for (const std::vector<int>& counts : bad) {
+    CHECK(refusal(2, 8, counts).starts_with("rendezvous_parameters::node_counts "));
+  }
 }
 
 TEST_CASE("rendezvous parameters: messages name a setting as the program of its user does",

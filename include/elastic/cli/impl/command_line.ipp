@@ -108,11 +108,17 @@ inline std::string worker_option(std::string_view field) {
 /// The option that sets a setting of the rendezvous: "--rdzv-id" for "run_id".
 inline std::string meeting_option(std::string_view setting) {
   constexpr std::pair<std::string_view, std::string_view> options[] = {
-      {"conf", "--rdzv-conf"},          {"endpoint", "--rdzv-endpoint"},
-      {"exclude_for", "--exclude-for"}, {"local_addr", "--local-addr"},
-      {"max_nodes", "--nnodes"},        {"node_counts", "--nnodes"},
-      {"node_name", "--node-name"},     {"node_rank", "--node-rank"},
-      {"run_id", "--rdzv-id"},          {"scale_up_delay", "--scale-up-delay"}};
+      {"conf", "--rdzv-conf"},
+      {"endpoint", "--rdzv-endpoint"},
+      {"exclude_for", "--exclude-for"},
+      {"local_addr", "--local-addr"},
+      {"max_nodes", "--nnodes"},
+      {"min_nodes", "--nnodes"},
+      {"node_counts", "--nnodes"},
+      {"node_name", "--node-name"},
+      {"node_rank", "--node-rank"},
+      {"run_id", "--rdzv-id"},
+      {"scale_up_delay", "--scale-up-delay"}};
   for (const auto& [name, option] : options) {
     if (name == setting) return std::string(option);
   }

@@ -50,6 +50,7 @@ inline task<void> wait_for_exits(std::shared_ptr<store> agents) {
 
 ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)) {
+  check_nodes(parameters_);
   if (parameters_.min_nodes != parameters_.max_nodes) {
     throw error(errc::invalid_argument,
                 fmt::format("the static rendezvous needs a fixed number of nodes, not {}:{}",

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <functional>
 #include <iterator>
 #include <system_error>
 
@@ -101,8 +102,8 @@ inline bool is_field(std::string_view name) {
 
 /// The other fields of `rendezvous_parameters` that messages name.
 inline constexpr std::string_view named_fields[] = {
-    "conf",       "endpoint",  "exclude_for", "local_addr", "max_nodes",      "node_counts",
-    "node_name",  "node_rank", "run_id",      "scale_up_delay"};
+    "conf",        "endpoint",  "exclude_for", "local_addr", "max_nodes",     "min_nodes",
+    "node_counts", "node_name", "node_rank",   "run_id",     "scale_up_delay"};
 
 }  // namespace detail
 
@@ -198,12 +199,39 @@ inline void check_exclusion(const rendezvous_parameters& parameters) {
                             parameters.name_of("node_name"), printable_text(parameters.node_name),
                             limits::node_name_bytes));
   }
-  if (parameters.exclude_for <= limits::exclusion_time) return;
+  const duration time = parameters.exclude_for;
+  if (time >= duration::zero() && time <= limits::exclusion_time) return;
   throw error(errc::invalid_argument,
-              fmt::format("{} {}: at most {} seconds are allowed",
+              fmt::format("{} {}: 0 to {} seconds are allowed",
                           parameters.name_of("exclude_for"),
-                          std::chrono::duration<double>(parameters.exclude_for).count(),
+                          std::chrono::duration<double>(time).count(),
                           std::chrono::seconds(limits::exclusion_time).count()));
+}
+
+ELASTIC_DECL void detail::check_nodes(const rendezvous_parameters& parameters) {
+  const int least = parameters.min_nodes;
+  const int most = parameters.max_nodes;
+  if (least < 1 || least > most || most > limits::nodes) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} is {} and {} is {}: numbers from 1 to {} are needed, the first not "
+                            "over the second",
+                            parameters.name_of("min_nodes"), least,
+                            parameters.name_of("max_nodes"), most, limits::nodes));
+  }
+  const std::vector<int>& counts = parameters.node_counts;
+  if (counts.empty()) return;
+  const bool ascends =
+      std::adjacent_find(counts.begin(), counts.end(), std::greater_equal<>()) == counts.end();
+  if (ascends && counts.size() <= limits::node_counts && counts.front() == least &&
+      counts.back() == most) {
+    return;
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("{} {}: at most {} ascending numbers are needed, the first {} ({}) and "
+                          "the last {} ({})",
+                          parameters.name_of("node_counts"), node_counts_text(counts),
+                          limits::node_counts, least, parameters.name_of("min_nodes"), most,
+                          parameters.name_of("max_nodes")));
 }
 
 inline void check_timing(const rendezvous_parameters& settings) {
@@ -229,6 +257,7 @@ inline void check_timing(const rendezvous_parameters& settings) {
 
 ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
   detail::required(time, "rendezvous_parameters::time");
+  detail::check_nodes(*this);
   check_exclusion(*this);
   check_timing(*this);
   for (const std::string_view name : detail::ignored_times) seconds(name, {});
