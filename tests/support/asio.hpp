@@ -7,12 +7,14 @@
 #include <elastic/base/asio.hpp>
 
 #if defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
 
 // The name that tests use outside of namespace elastic.
 namespace asio = boost::asio;
 #else
+#include <asio/bind_allocator.hpp>
 #include <asio/thread_pool.hpp>
 #include <asio/use_future.hpp>
 #endif

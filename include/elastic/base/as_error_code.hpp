@@ -67,7 +67,8 @@ namespace ELASTIC_ASIO_NAMESPACE {
 
 template <class CompletionToken, class... Result>
 struct async_result<elastic::error_code_token<CompletionToken>,
-                    void(std::exception_ptr, Result...)> {
+                    void(std::exception_ptr, Result...)>
+    : async_result<CompletionToken, void(elastic::detail::asio_error_code, Result...)> {
   template <class Initiation, class Token, class... Arguments>
   static auto initiate(Initiation&& initiation, Token&& token, Arguments&&... arguments) {
     using start = elastic::detail::error_code_initiation<std::decay_t<Initiation>>;

@@ -343,6 +343,36 @@ TEST_CASE("as_error_code: futures and coroutines throw the code", "[base]") {
   CHECK(caught == errc::timed_out);
 }
 
+TEST_CASE("as_error_code: can itself be bound, also more than once", "[base]") {
+  asio::io_context context;
+  asio::cancellation_signal cancel;
+  std::error_code aborted;
+  bool has_begun = false;
+  async_run(context.get_executor(), hang(has_begun),
+            asio::bind_cancellation_slot(
+                cancel.slot(), as_error_code([&](std::error_code code, const std::string&) {
+                  aborted = code;
+                })));
+  std::string text;
+  async_run(context.get_executor(), give("bound"),
+            asio::bind_allocator(std::allocator<void>(),
+                                 as_error_code([&](std::error_code, std::string result) {
+                                   text = std::move(result);
+                                 })));
+  std::future<std::string> done = async_run(
+      context.get_executor(), give("done"),
+      asio::bind_cancellation_slot(
+          asio::cancellation_slot(),
+          asio::bind_executor(context.get_executor(), as_error_code(asio::use_future))));
+  context.poll();
+  cancel.emit(asio::cancellation_type::terminal);
+  context.restart();
+  context.run();
+  CHECK(aborted == asio::error::operation_aborted);
+  CHECK(text == "bound");
+  CHECK(done.get() == "done");
+}
+
 TEST_CASE("as_error_code: keeps the executor and the cancellation slot of the handler", "[base]") {
   asio::io_context context;
   asio::io_context other;
