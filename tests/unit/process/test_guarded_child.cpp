@@ -14,9 +14,11 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <map>
@@ -61,8 +63,9 @@ class guard_stage_of {
     worker_end_ = unique_fd(::dup(pidfd));
     worker = std::make_unique<guarded_child>(
         context.get_executor(), 4711, unique_fd(pidfd),
-        asio::posix::stream_descriptor(context, sockets[0]), unique_fd(::eventfd(1, EFD_CLOEXEC)),
-        elastic::logger(), calls());
+        asio::posix::stream_descriptor(context, sockets[0]),
+        asio::posix::stream_descriptor(context, ::eventfd(1, EFD_CLOEXEC)), elastic::logger(),
+        calls());
   }
 
   void tell(guard_news news, int value) {
@@ -274,6 +277,24 @@ CO_TEST("guarded launcher: starts that fail together with one file try the next 
   CHECK(started == starts);
   REQUIRE(spawner->tries.size() == 2);
   for (const auto& [name, tries] : spawner->tries) CHECK(tries == starts);
+}
+
+TEST_CASE("guarded launcher: a start that its context drops leaves no process", "[process]") {
+  elastic::process_spec spec;
+  spec.program = "/bin/sleep";
+  spec.arguments = {"100"};
+  for (int handlers = 0; handlers < 8; ++handlers) {
+    CAPTURE(handlers);
+    auto context = std::make_unique<asio::io_context>();
+    elastic::guarded_launcher launcher(context->get_executor());
+    asio::co_spawn(*context, launcher.launch(spec),
+                   [](std::exception_ptr, std::unique_ptr<elastic::child>) {});
+    for (int count = 0; count < handlers; ++count) {
+      context->run_one_for(std::chrono::milliseconds(20));
+    }
+    context.reset();
+    CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+  }
 }
 
 }  // namespace guarded_child_tests

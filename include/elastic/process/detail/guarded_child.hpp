@@ -64,7 +64,8 @@ class guarded_child final : public child {
   /// pidfd.
   ELASTIC_DECL guarded_child(const asio::any_io_executor& executor, pid_t worker,
                              unique_fd worker_pidfd, asio::posix::stream_descriptor socket,
-                             unique_fd guard_pidfd, logger log, const syscalls& calls);
+                             asio::posix::stream_descriptor guard, logger log,
+                             const syscalls& calls);
   guarded_child(const guarded_child&) = delete;
   guarded_child& operator=(const guarded_child&) = delete;
 

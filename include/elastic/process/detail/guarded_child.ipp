@@ -96,16 +96,16 @@ ELASTIC_DECL guard_standstill look_at_guard(int pidfd) {
 ELASTIC_DECL guarded_child::guarded_child(const asio::any_io_executor& executor, pid_t worker,
                                           unique_fd worker_pidfd,
                                           asio::posix::stream_descriptor socket,
-                                          unique_fd guard_pidfd, logger log, const syscalls& calls)
+                                          asio::posix::stream_descriptor guard, logger log,
+                                          const syscalls& calls)
     : calls_(calls),
       reaper_(reaper::of(executor)),
       socket_(std::move(socket)),
-      guard_(executor),
+      guard_(std::move(guard)),
       worker_(executor),
       pid_(worker),
       owner_(::getpid()),
       log_(std::move(log)) {
-  guard_.assign(guard_pidfd.release());
   if (worker_pidfd) worker_.assign(worker_pidfd.release());
 }
 

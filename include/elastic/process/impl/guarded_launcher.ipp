@@ -38,6 +38,27 @@ struct guard_greeting {
   bool has_come() const { return news || has_ended; }
 };
 
+/// A guard that was started and has not handed over its worker. One that is dropped, for example
+/// with the execution context, is left to the reaper.
+class unmet_guard {
+ public:
+  unmet_guard(const asio::any_io_executor& executor, unique_fd descriptor, const syscalls& calls)
+      : pidfd(executor), reaper_(reaper::of(executor)), calls_(calls) {
+    pidfd.assign(descriptor.release());
+  }
+  unmet_guard(const unmet_guard&) = delete;
+  unmet_guard& operator=(const unmet_guard&) = delete;
+  ~unmet_guard() {
+    if (pidfd.is_open()) reaper_.adopt(std::move(pidfd), calls_);
+  }
+
+  asio::posix::stream_descriptor pidfd;
+
+ private:
+  reaper& reaper_;
+  const syscalls& calls_;
+};
+
 inline task<void> wait_for_greeting(asio::posix::stream_descriptor& socket,
                                     guard_greeting& greeting) {
   for (;;) {
@@ -242,24 +263,21 @@ ELASTIC_DECL void guarded_launcher::add_problem(std::string_view name, std::stri
 ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(const process_spec& spec,
                                                                  std::string path,
                                                                  started_guard started) {
+  // The guard ends once the socket is closed, so the socket has to go first.
+  detail::unmet_guard guard(executor_, std::move(started.pidfd), calls_);
   asio::posix::stream_descriptor socket(executor_, started.socket.release());
-  const int pidfd = started.pidfd.get();
+  const int pidfd = guard.pidfd.native_handle();
   detail::guard_greeting greeting = co_await detail::meet_guard(socket, pidfd, calls_);
   std::optional<detail::received_news>& first = greeting.news;
   if (first && first->message.news == detail::guard_news::started) {
     if (first->message.stage == detail::guard_stage::hold) log_unheld();
     co_return std::make_unique<detail::guarded_child>(
         executor_, static_cast<pid_t>(first->message.value), std::move(first->attached),
-        std::move(socket), std::move(started.pidfd), options_.log, calls_);
+        std::move(socket), std::move(guard.pidfd), options_.log, calls_);
   }
-  detail::guard_standstill why;
   if (!greeting.has_come()) {
-    why = detail::look_at_guard(pidfd);
+    const detail::guard_standstill why = detail::look_at_guard(pidfd);
     calls_.pidfd_send_signal(pidfd, SIGKILL, 0);
-  }
-  asio::posix::stream_descriptor ending(executor_, started.pidfd.release());
-  detail::reaper::of(executor_).adopt(std::move(ending), calls_);
-  if (!greeting.has_come()) {
     if (why.is_stopped()) {
       options_.log.warning("the start of '{}' was given up: its guard does not answer, since {}",
                            path, why.text());
