@@ -312,7 +312,8 @@ TEST_CASE("worker_spec: a command of the user that is out of bounds is refused",
         CHECK(problem.code() == elastic::errc::invalid_argument);
         refusal = problem.what();
       }
-      CHECK(refusal == (entry.refusal.empty() ? "" : name + ": " + entry.refusal));
+      const std::string expected = "worker_spec::" + name + ": " + entry.refusal;
+      CHECK(refusal == (entry.refusal.empty() ? "" : expected));
     }
   }
 }

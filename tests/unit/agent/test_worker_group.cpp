@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -322,6 +323,47 @@ TEST_CASE("worker spec: settings that exclude each other are named as the user g
                                                     "exclude each other"));
 }
 
+TEST_CASE("worker spec: refusals name the field as the program of its user does", "[agent]") {
+  const auto refusal = [](auto&& change) {
+    worker_spec spec;
+    spec.program = "/bin/true";
+    spec.naming = [](std::string_view field) { return "my " + std::string(field); };
+    change(spec);
+    try {
+      validate(spec);
+    } catch (const elastic::error& failure) {
+      return std::string(failure.what());
+    }
+    return std::string("accepted");
+  };
+  using spec = worker_spec;
+  const std::string negative = " must not be negative";
+  CHECK(refusal([](spec& all) { all.max_restarts = -1; }) ==
+        "my max_restarts is -1: 0 or more is allowed");
+  CHECK(refusal([](spec& all) { all.nproc_per_node = 0; }) ==
+        "my nproc_per_node is 0: 1 to 4096 workers on one node are allowed");
+  CHECK(refusal([](spec& all) { all.shutdown_timeout = -1s; }) == "my shutdown_timeout" + negative);
+  CHECK(refusal([](spec& all) { all.linger = 3601s; }) == "my linger must be from 0 to 3600 s");
+  CHECK(refusal([](spec& all) { all.exit_barrier_timeout = -1s; }) ==
+        "my exit_barrier_timeout" + negative);
+  CHECK(refusal([](spec& all) { all.monitor_interval = 0s; }) ==
+        "my monitor_interval must be over 0");
+  CHECK(refusal([](spec& all) { all.preempt_grace = -1s; }) == "my preempt_grace" + negative);
+  CHECK(refusal([](spec& all) { all.watch_interval = 9ms; }) ==
+        "my watch_interval must be 0 (never) or 10 ms at least");
+  CHECK(refusal([](spec& all) { all.rejoin_timeout = 0s; }) == "my rejoin_timeout must be over 0");
+  CHECK(refusal([](spec& all) { all.liveness.heartbeat_timeout = -1s; }) ==
+        "my liveness.heartbeat_timeout" + negative);
+  CHECK(refusal([](spec& all) { all.liveness.learn_timeouts = 0.5; })
+            .starts_with("my liveness.learn_timeouts is 0.5: "));
+  CHECK(refusal([](spec& all) { all.hang_hook.timeout = 0s; })
+            .starts_with("my hang_hook: the timeout is 0 s"));
+  CHECK(refusal([](spec& all) { all.env = {{"RANK", "7"}}; })
+            .starts_with("my env: RANK cannot be chosen"));
+  CHECK(refusal([](spec& all) { all.cpu_affinity.resize(2); })
+            .starts_with("my cpu_affinity: processors are given for 2 workers"));
+}
+
 TEST_CASE("worker spec: a role's name is bounded", "[agent]") {
   worker_spec spec;
   spec.program = "/bin/true";
@@ -368,8 +410,9 @@ TEST_CASE("worker spec: a variable that the agent sets cannot be chosen", "[agen
   for (const std::string name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "ROLE_NAME",
                                  "TORCHELASTIC_RUN_ID", "TORCHELASTIC_ERROR_FILE"}) {
     spec.env = {{name, "7"}};
-    CHECK_THROWS_WITH(validate(spec), "env: " + name + " cannot be chosen, since the agent sets it "
-                                                       "for each worker");
+    CHECK_THROWS_WITH(validate(spec), "worker_spec::env: " + name +
+                                          " cannot be chosen, since the agent sets it for each "
+                                          "worker");
   }
   for (const std::string name : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "CUDA_VISIBLE_DEVICES", "A"}) {
     spec.env = {{name, "7"}};

@@ -147,7 +147,10 @@ TEST_CASE("command line: messages about a setting name its option", "[cli]") {
   CHECK(job.rendezvous.name_of("join_timeout") == "--rdzv-conf join_timeout");
   CHECK(job.rendezvous.name_of("secret_file") == "--rdzv-conf secret_file");
   for (const std::string field :
-       {"cpu_affinity", "max_restarts", "on_failure", "restart.while_progress"}) {
+       {"cpu_affinity", "env", "exit_barrier_timeout", "hang_hook", "linger",
+        "liveness.learn_timeouts", "max_restarts", "monitor_interval", "node_check",
+        "nproc_per_node", "on_failure", "preempt_grace", "rejoin_timeout", "restart.while_progress",
+        "role", "shutdown_timeout", "wrap"}) {
     const std::string option = job.workers.name_of(field);
     CHECK(elastic::detail::option_named(option).long_name() == option);
   }

@@ -110,8 +110,8 @@ TEST_CASE("worker contract: plain refuses what needs the control channel", "[lau
   bad.preempt_grace = 1s;
   CHECK_THROWS_WITH(validate(bad), refusal("preempt_grace"));
   spec.contract = worker_contract::torch;
-  CHECK_THROWS_WITH(validate(spec), "env: RANK cannot be chosen, since the agent sets it for each "
-                                    "worker");
+  CHECK_THROWS_WITH(validate(spec), "worker_spec::env: RANK cannot be chosen, since the agent sets "
+                                    "it for each worker");
 }
 
 }  // namespace worker_contract_tests

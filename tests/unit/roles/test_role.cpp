@@ -196,7 +196,7 @@ TEST_CASE("roles: what a group cannot do is refused before it runs", "[roles]") 
   std::string sentence;
   SECTION("a role that its agent refuses") {
     options.roles[1].config.workers.nproc_per_node = 0;
-    sentence = "role 'rollout': 0 workers on one node: 1 to ";
+    sentence = "role 'rollout': worker_spec::nproc_per_node is 0: 1 to ";
   }
   SECTION("replicas that check their node") {
     options.roles[1].has_world = false;

@@ -67,12 +67,18 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   const auto demand = [](bool holds, const std::string& sentence) {
     if (!holds) throw error(errc::invalid_argument, sentence);
   };
-  const auto demand_command = [&](std::string_view name, const shell_command& chosen) {
+  const auto demand_field = [&](bool holds, std::string_view field, std::string_view sentence) {
+    demand(holds, fmt::format("{} {}", spec.name_of(field), sentence));
+  };
+  const auto demand_not_negative = [&](duration time, std::string_view field) {
+    demand_field(time >= duration::zero(), field, "must not be negative");
+  };
+  const auto demand_command = [&](std::string_view field, const shell_command& chosen) {
     demand(chosen.command.find('\0') == std::string::npos,
-           fmt::format("{}: the command has a zero byte in it", name));
+           fmt::format("{}: the command has a zero byte in it", spec.name_of(field)));
     demand(chosen.timeout > duration::zero() && chosen.timeout <= limits::shell_command_timeout,
-           fmt::format("{}: the timeout is {} s: more than 0 and at most {} s are allowed", name,
-                       std::chrono::duration<double>(chosen.timeout).count(),
+           fmt::format("{}: the timeout is {} s: more than 0 and at most {} s are allowed",
+                       spec.name_of(field), std::chrono::duration<double>(chosen.timeout).count(),
                        limits::shell_command_timeout.count()));
   };
   // For the kernel, a text ends at its first zero byte.
@@ -101,24 +107,28 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
          fmt::format("{}: {} has control characters, such as a line end, in it",
                      spec.name_of("role"), in_quotes(spec.role)));
   demand(spec.role.size() <= limits::worker_role_bytes,
-         fmt::format("role: the name has {} bytes: up to {} are allowed", spec.role.size(),
-                     limits::worker_role_bytes));
+         fmt::format("{}: the name has {} bytes: up to {} are allowed", spec.name_of("role"),
+                     spec.role.size(), limits::worker_role_bytes));
   demand(spec.nproc_per_node >= 1 && spec.nproc_per_node <= limits::local_world_size,
-         fmt::format("{} workers on one node: 1 to {} are allowed", spec.nproc_per_node,
+         fmt::format("{} is {}: 1 to {} workers on one node are allowed",
+                     spec.name_of("nproc_per_node"), spec.nproc_per_node,
                      limits::local_world_size));
   demand(spec.cpu_affinity.empty() ||
              spec.cpu_affinity.size() == static_cast<std::size_t>(spec.nproc_per_node),
-         fmt::format("processors are given for {}, but the node has {}",
+         fmt::format("{}: processors are given for {}, but the node has {}",
+                     spec.name_of("cpu_affinity"),
                      detail::quantity(spec.cpu_affinity.size(), "worker"), spec.nproc_per_node));
   std::size_t changing_bytes = 0;
   for (const auto& [name, value] : spec.env) {
     if (detail::changes_by_epoch(value)) changing_bytes += name.size() + value.size();
     demand(!name.empty() && name.find('=') == std::string::npos,
-           fmt::format("{} is not a name for a variable", in_quotes(name)));
+           fmt::format("{}: {} is not a name for a variable", spec.name_of("env"),
+                       in_quotes(name)));
     demand_whole("env", name);
     demand_whole("env", value);
     demand(!is_set_by_agent(name) || spec.contract == worker_contract::plain,
-           fmt::format("env: {} cannot be chosen, since the agent sets it for each worker", name));
+           fmt::format("{}: {} cannot be chosen, since the agent sets it for each worker",
+                       spec.name_of("env"), name));
   }
   const std::string_view device_variable = detail::device_variable(spec.environment);
   const std::size_t devices =
@@ -130,42 +140,42 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
                      device_variable, spec.nproc_per_node));
   if (spec.contract == worker_contract::plain) detail::check_plain(spec);
   demand(spec.max_restarts >= 0,
-         fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
+         fmt::format("{} is {}: 0 or more is allowed", spec.name_of("max_restarts"),
+                     spec.max_restarts));
   validate(spec.restart);
-  demand(spec.rejoin_timeout > duration::zero(), "rejoin_timeout must be over 0");
+  demand_field(spec.rejoin_timeout > duration::zero(), "rejoin_timeout", "must be over 0");
   demand(spec.on_failure == failure_policy::restart || !spec.virtual_local_rank,
          fmt::format("{} replace and {} exclude each other: workers of the same local rank cannot "
                      "be told apart on the control channel",
                      spec.name_of("on_failure"), spec.name_of("virtual_local_rank")));
   const bool restarts = spec.on_failure == failure_policy::restart;
   demand(restarts || changing_bytes <= limits::control_value_bytes,
-         fmt::format("env: the variables with ${{rank}} or other values of an epoch have {} bytes; "
+         fmt::format("{}: the variables with ${{rank}} or other values of an epoch have {} bytes; "
                      "workers that stay can be told of up to {} ({} replace)",
-                     changing_bytes, limits::control_value_bytes, spec.name_of("on_failure")));
+                     spec.name_of("env"), changing_bytes, limits::control_value_bytes,
+                     spec.name_of("on_failure")));
   validate(spec.logs, spec.nproc_per_node, spec.log_dir != "/dev/null");
   detail::line_template{spec.log_line_prefix_template};
-  demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
-  demand(spec.linger >= duration::zero() && spec.linger <= limits::linger,
-         "linger must be from 0 to 3600 s");
-  demand(spec.exit_barrier_timeout >= duration::zero(),
-         "exit_barrier_timeout must not be negative");
-  demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
-  demand(spec.preempt_grace >= duration::zero(), "preempt_grace must not be negative");
-  demand(spec.watch_interval == duration::zero() ||
-             spec.watch_interval >= limits::least_watch_interval,
-         "watch_interval must be 0 (never) or 10 ms at least");
+  demand_not_negative(spec.shutdown_timeout, "shutdown_timeout");
+  demand_field(spec.linger >= duration::zero() && spec.linger <= limits::linger, "linger",
+               "must be from 0 to 3600 s");
+  demand_not_negative(spec.exit_barrier_timeout, "exit_barrier_timeout");
+  demand_field(spec.monitor_interval > duration::zero(), "monitor_interval", "must be over 0");
+  demand_not_negative(spec.preempt_grace, "preempt_grace");
+  demand_field(spec.watch_interval == duration::zero() ||
+                   spec.watch_interval >= limits::least_watch_interval,
+               "watch_interval", "must be 0 (never) or 10 ms at least");
   demand(spec.wrap.command.find('\0') == std::string::npos,
-         "wrap: the command has a zero byte in it");
+         fmt::format("{}: the command has a zero byte in it", spec.name_of("wrap")));
   demand_command("hang_hook", spec.hang_hook);
   demand_command("node_check", spec.node_check);
   const liveness_settings& liveness = spec.liveness;
-  demand(liveness.first_heartbeat_timeout >= duration::zero() &&
-             liveness.heartbeat_timeout >= duration::zero() &&
-             liveness.least_learned >= duration::zero(),
-         "the times of liveness must not be negative");
+  demand_not_negative(liveness.first_heartbeat_timeout, "liveness.first_heartbeat_timeout");
+  demand_not_negative(liveness.heartbeat_timeout, "liveness.heartbeat_timeout");
+  demand_not_negative(liveness.least_learned, "liveness.least_learned");
   demand(liveness.learn_timeouts == 0 || liveness.learn_timeouts >= 1,
-         fmt::format("learn_timeouts is {}: 0 (nothing is learned) or 1 and more are allowed",
-                     liveness.learn_timeouts));
+         fmt::format("{} is {}: 0 (nothing is learned) or 1 and more are allowed",
+                     spec.name_of("liveness.learn_timeouts"), liveness.learn_timeouts));
 }
 
 ELASTIC_DECL std::string worker_spec::name_of(std::string_view field) const {

@@ -100,6 +100,8 @@ inline std::string text_to_show(const scanned_arguments& scanned,
 
 /// The option that sets a field of `worker_spec`: "--max-restarts" for "max_restarts".
 inline std::string worker_option(std::string_view field) {
+  constexpr std::string_view liveness = "liveness.";
+  if (field.starts_with(liveness)) field.remove_prefix(liveness.size());
   std::string option = "--";
   for (const char letter : field) option += letter == '_' || letter == '.' ? '-' : letter;
   return option;
