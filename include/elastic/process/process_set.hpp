@@ -51,16 +51,17 @@ namespace elastic {
 ///
 /// When `stop` returns, everything that it runs in the background has ended. The destructor does
 /// not wait: it kills the processes that still run and ends each pending call with
-/// `operation_aborted`.
+/// `operation_aborted`. The context of the strand must outlive the set.
+///
 /// Thread-safety: one strand at a time, the one it was given.
 class process_set {
  public:
   /// A process with the destinations of its output.
   struct process {
     /// `out` and `err` replace its stdout and stderr descriptors.
-    process_spec process;
-    output_plan out;
-    output_plan err;
+    process_spec process = {};
+    output_plan out = {};
+    output_plan err = {};
     /// True: stdin is empty. False: stdin is that of `process`.
     bool has_empty_input = false;
   };
