@@ -273,6 +273,28 @@ TEST_CASE("job: a view shows its workers, and does not change", "[integration][a
   CHECK(before->round == -1);
 }
 
+TEST_CASE("job: a view shows that its context was destroyed", "[integration][agent]") {
+  launch_config config;
+  config.standalone = true;
+  config.workers.program = ELASTIC_PUPPET;
+  config.workers.arguments = {"hang"};
+  auto context = std::make_unique<asio::io_context>();
+  job work(context->get_executor(), config);
+  work.async_run([](std::exception_ptr, run_result) { FAIL_CHECK("called"); });
+  while (work.view()->state != worker_state::healthy) context->run_one();
+  const std::shared_ptr<const job::snapshot> running = work.view();
+  context.reset();
+  const std::shared_ptr<const job::snapshot> after = work.view();
+  CHECK(after->has_ended);
+  CHECK(after->state == worker_state::stopped);
+  for (const auto& each : after->workers) CHECK_FALSE(each.is_running);
+  std::ostringstream out;
+  work.dump(out);
+  CHECK(out.str().find("agent: ended") == 0);
+  CHECK(out.str().find("runs") == std::string::npos);
+  CHECK(::kill(running->workers.at(0).pid, 0) != 0);
+}
+
 std::string dump_of(const job& work) {
   std::ostringstream out;
   work.dump(out);

@@ -56,7 +56,8 @@ class job {
     /// `init` before the first round and between two rounds, `healthy` while the workers run,
     /// otherwise how they ended.
     worker_state state = worker_state::init;
-    /// The job has ended on this node, in `state`; nothing changes any more.
+    /// The job has ended on this node, in `state`, or its context was destroyed, which killed the
+    /// workers; nothing changes any more.
     bool has_ended = false;
     /// The number of the round that this node joined last, counted from 0; -1: it joined none.
     int round = -1;

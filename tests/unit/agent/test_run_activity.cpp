@@ -87,7 +87,7 @@ TEST_CASE("dump: only a run that joins a round says where the nodes meet", "[age
   CHECK(text() == "joining a round for 5.0 s\n  2 nodes meet at host0:29400\n");
   activity.take(of(type::round_joined), begin_time);
   CHECK_FALSE(has(text(), "host0"));
-  activity.end();
+  activity.end(begin_time + 3s);
   CHECK(text() == "ended\n");
 }
 
@@ -138,6 +138,21 @@ TEST_CASE("dump: a run has nothing of an earlier one with the same journal", "[a
   const std::vector<job_event> events = {joined, workers_started(0, {70}), of(type::stop_requested),
                                          of(type::agent_started)};
   CHECK(lines_after(events) == std::vector<std::string>{"beginning for 2.0 s"});
+}
+
+TEST_CASE("dump: a run that is dropped with its context has ended, and its workers too",
+          "[agent]") {
+  run_activity activity;
+  activity.take(workers_started(0, {70, 71}), begin_time);
+  activity.take(about_worker(type::worker_ended, 70), begin_time + 1s);
+  activity.end(begin_time + 2s);
+  CHECK(activity.has_ended);
+  CHECK(activity.state == elastic::worker_state::stopped);
+  CHECK(has(activity.text(begin_time + 4s), "pid 71: stopped for 2.0 s"));
+  // One that has returned keeps its state.
+  activity.take(of(type::agent_ended, "failed"), begin_time);
+  activity.end(begin_time + 2s);
+  CHECK(activity.state == elastic::worker_state::failed);
 }
 
 TEST_CASE("dump: a hung worker has the reason", "[agent]") {

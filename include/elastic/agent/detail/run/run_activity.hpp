@@ -88,8 +88,8 @@ struct run_activity {
 
   void take(const job_event& event, time_point now);
 
-  /// The run has returned.
-  void end() { begin("ended", {}); }
+  /// The run has returned, or its context was destroyed, which killed its workers.
+  void end(time_point now);
 
   /// Several lines of readable text, each with its line end.
   /// @param meeting  the number of nodes and the place where they meet; empty: omitted
@@ -119,7 +119,7 @@ class run_monitor final : public journal_sink {
   }
   void end() {
     const std::lock_guard lock(mutex_);
-    activity_.end();
+    activity_.end(time_->now());
   }
   void take(const journal_record& record) override {
     const std::lock_guard lock(mutex_);
@@ -149,7 +149,7 @@ class run_monitor final : public journal_sink {
   run_activity activity_;
 };
 
-/// Lets a monitor follow the journal of a run until the run returns.
+/// Lets a monitor follow the journal of a run until the run returns or its context is destroyed.
 class monitor_scope {
  public:
   monitor_scope(std::shared_ptr<job_journal> journal, std::shared_ptr<time_source> time,
@@ -227,6 +227,14 @@ inline void run_activity::take(const job_event& event, time_point now) {
       return;
     default: return;
   }
+}
+
+inline void run_activity::end(time_point now) {
+  begin("ended", {});
+  if (has_ended) return;
+  has_ended = true;
+  state = worker_state::stopped;
+  stop_workers(now);
 }
 
 inline void run_activity::begin(std::string_view next_step, time_point now) {
