@@ -35,25 +35,19 @@ void expect(bool condition, const char* claim) {
   std::exit(1);
 }
 
+// Members that are not named have a default, so that -Wextra does not warn of them.
 launch_config true_config() {
-  launch_config config;
-  config.workers.program = "/bin/true";
-  config.workers.arguments = {long_text};
-  config.standalone = true;
-  config.workers.nproc_per_node = 2;
-  return config;
+  return {.workers = {.nproc_per_node = 2, .program = "/bin/true", .arguments = {long_text}},
+          .standalone = true};
 }
 
 local_agent::options true_options() {
-  local_agent::options options;
-  options.workers.program = "/bin/true";
-  options.workers.role = long_text;
   rendezvous_parameters meeting;
   meeting.backend = "c10d";
   meeting.endpoint = "localhost:0";
   meeting.run_id = long_text;
-  options.rendezvous = rendezvous_registry().make(meeting);
-  return options;
+  return {.workers = {.role = long_text, .program = "/bin/true"},
+          .rendezvous = rendezvous_registry().make(meeting)};
 }
 
 // A configuration with a name, the services too.

@@ -60,8 +60,8 @@ struct agent_services {
   /// A part of an agent: see agent_part.
   struct part {
     /// The unique name of the part in messages, such as "diagnosis".
-    std::string name;
-    agent_part::factory make;
+    std::string name = {};
+    agent_part::factory make = {};
   };
 
   /// The rendezvous backends that a launch_config can name; a local_agent has a rendezvous and does

@@ -45,11 +45,11 @@ class local_agent {
  public:
   /// The parts of a local_agent.
   struct options {
-    worker_spec workers;
+    worker_spec workers = {};
     /// How this node meets the others: a handler, or a coroutine that chooses one before the first
     /// round. Must be set.
-    rendezvous_factory rendezvous;
-    agent_services services;
+    rendezvous_factory rendezvous = {};
+    agent_services services = {};
     /// A warning to log when the workers run for the first time, so that a job that cannot start
     /// reports only the reason for that.
     std::string notice = {};

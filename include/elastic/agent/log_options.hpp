@@ -24,14 +24,14 @@ struct log_options {
 
   line_format format = line_format::text;
   /// The local ranks whose output is shown; empty: all. Log files are always complete.
-  std::vector<int> local_ranks_filter;
+  std::vector<int> local_ranks_filter = {};
   /// Lines of any worker's stdout that contain one of these texts are also written to
   /// `filtered_stdout.log` in the directory of the attempt, each with the worker's prefix.
-  std::vector<std::string> duplicate_stdout_filters;
+  std::vector<std::string> duplicate_stdout_filters = {};
   /// The same for stderr and `filtered_stderr.log`.
-  std::vector<std::string> duplicate_stderr_filters;
+  std::vector<std::string> duplicate_stderr_filters = {};
   /// When log files are rotated. With a size, redirected output also passes through the agent.
-  log_file::rotation rotation;
+  log_file::rotation rotation = {};
 };
 
 /// Errors: `errc::invalid_argument`, naming the option that is impossible on a node with that many

@@ -22,8 +22,8 @@ class ELASTIC_EXPORT logs_specs {
  public:
   /// The destinations of the two streams of one worker.
   struct worker_output {
-    output_plan out;
-    output_plan err;
+    output_plan out = {};
+    output_plan err = {};
   };
 
   /// The workers of one attempt, for whose output a plan is needed.

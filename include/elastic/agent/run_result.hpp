@@ -33,30 +33,30 @@ struct run_result {
     int group_rank = 0;
     std::string role = "default";
     /// The host on which it ran, fully qualified if that is known.
-    std::string host;
+    std::string host = {};
     pid_t pid = 0;
     exit_status status = exit_status::unknown();
     /// When the agent learned of its death.
-    wall_time time;
+    wall_time time = {};
     /// The path in its TORCHELASTIC_ERROR_FILE; empty if it had none.
-    std::string error_file;
+    std::string error_file = {};
     /// The content of that file; empty if there is none.
-    std::optional<error_file_content> error;
+    std::optional<error_file_content> error = {};
     /// The last lines of its stderr, oldest first, at most `limits::report_stderr_lines`; empty
     /// if its stderr was not captured.
-    std::vector<std::string> last_stderr;
+    std::vector<std::string> last_stderr = {};
     /// It was most likely killed by the kernel because memory had run out.
     bool out_of_memory = false;
     /// The path of its core file, or how to obtain it; empty if there is none or that is not known.
-    std::string core_file;
+    std::string core_file = {};
     /// A sentence that the disk of its log files was full when it failed; empty: it was not.
-    std::string full_disk;
+    std::string full_disk = {};
     /// The reason why the agent considered it hung and killed it, such as "no heartbeat for 12.3 s
     /// (allowed 10 s)"; empty: it did not.
-    std::string hung;
+    std::string hung = {};
     /// The operation that the workers waited for just before it was killed as hung, or after it had
     /// aborted; empty if that is not known.
-    std::string stall;
+    std::string stall = {};
     /// It ended after the agent had told it to: it is a consequence of another failure, not a
     /// cause.
     bool stopped_by_agent = false;
@@ -72,7 +72,7 @@ struct run_result {
 
   /// How often ranks were given to new processes while other workers of the job continued.
   struct rank_replacements {
-    std::map<int, int> by_rank;
+    std::map<int, int> by_rank = {};
 
     void add(int rank) { ++by_rank[rank]; }
     bool empty() const { return by_rank.empty(); }
@@ -92,7 +92,7 @@ struct run_result {
     /// The largest number of different reasons that are kept.
     static constexpr std::size_t most_reasons = 8;
     /// Started without a standby, by the reason.
-    std::map<std::string, std::size_t> cold;
+    std::map<std::string, std::size_t> cold = {};
 
     /// Counts processes that were started without a standby.
     ELASTIC_DECL void add_cold(const std::string& reason, std::size_t count = 1);
@@ -111,17 +111,17 @@ struct run_result {
   worker_state state = worker_state::init;
   /// The workers of the last attempt that failed, in the order of their failures; those that ended
   /// because the agent stopped them are marked.
-  std::vector<failure> failures;
+  std::vector<failure> failures = {};
   /// How often the workers were restarted after a failure, and how often that was allowed.
   int restarts = 0;
   int max_restarts = 0;
   /// How the workers of this node were started in all attempts; empty unless an agent_part
   /// starts them.
-  worker_starts starts;
+  worker_starts starts = {};
   /// The ranks of this node that were replaced while other workers of the job continued.
-  rank_replacements replacements;
+  rank_replacements replacements = {};
   /// The reason for the end of the run, one sentence.
-  std::string reason;
+  std::string reason = {};
   /// This node left the job because one of its workers or its node check reported that it is bad;
   /// the state is `failed`, but only for this node.
   bool left_as_bad = false;
@@ -129,9 +129,9 @@ struct run_result {
   /// made no progress (`restart_terms::while_progress`). Set only on the node where it was decided.
   bool is_hopeless = false;
   /// Where the log files are; empty if none are kept.
-  std::string log_directory;
+  std::string log_directory = {};
   /// The signal of the `stop` that ended the run, if it did.
-  std::optional<int> stop_signal;
+  std::optional<int> stop_signal = {};
   /// After success, if the workers ran a function: its return values in the workers of this node,
   /// by rank in the job, as JSON text; "null" if it returns nothing. A worker that called `exit(0)`
   /// before its function returned has none.

@@ -101,14 +101,14 @@ struct worker_spec {
   worker_contract contract = worker_contract::torch;
 
   /// The program: a path, or a name that is looked up in the PATH of `environment`.
-  std::string program;
+  std::string program = {};
   /// The program's arguments; `${local_rank}` in them is replaced by the worker's.
-  std::vector<std::string> arguments;
+  std::vector<std::string> arguments = {};
   /// A command in front of the program, for all workers or some.
-  wrapper wrap;
+  wrapper wrap = {};
   /// The base of the workers' environment, usually the launcher's own (`environment_from`). The
   /// agent adds the variables that it promises to its workers. A name is not empty and has no '='.
-  environment_map environment;
+  environment_map environment = {};
   /// A function of the program to run: the program's main must begin with `run_entrypoint`. The
   /// standard input of each worker then carries the call. Empty: the program runs normally.
   std::optional<function_call> function = {};
@@ -116,22 +116,22 @@ struct worker_spec {
   /// `${rank}`, `${local_world_size}`, `${world_size}`, `${node_rank}`, `${master_addr}`,
   /// `${master_port}` and `${role_name}` in the values are replaced by the worker's. Variables that
   /// the agent sets (`is_set_by_agent`) are refused, unless the contract is `plain`.
-  std::vector<std::pair<std::string, std::string>> env;
+  std::vector<std::pair<std::string, std::string>> env = {};
   /// Each worker sees one GPU, as if it were the only worker of its node: LOCAL_RANK is 0, and
   /// CUDA_VISIBLE_DEVICES, and HIP_VISIBLE_DEVICES if it is set, has only the entry of its local
   /// rank.
   bool virtual_local_rank = false;
   /// The processors of each worker, by local rank; empty: the agent's.
-  std::vector<processor_set> cpu_affinity;
+  std::vector<processor_set> cpu_affinity = {};
   /// Signals that workers ignore until they handle them themselves.
-  std::vector<int> ignored_signals;
+  std::vector<int> ignored_signals = {};
   /// The working directory; empty keeps the agent's.
-  std::string directory;
+  std::string directory = {};
 
   /// How often the workers may be restarted after a failure. 0: never.
   int max_restarts = 0;
   /// When to restart: after which delay, after which failures, and how many within which time.
-  restart_terms restart;
+  restart_terms restart = {};
   /// What happens to the other workers when one fails.
   failure_policy on_failure = failure_policy::restart;
   /// How long a worker that can rejoin may take to leave its epoch once it has asked whether that
@@ -154,7 +154,7 @@ struct worker_spec {
   duration preempt_grace = duration::zero();
   /// When a worker that sends nothing over the control channel counts as hung, which counts as a
   /// failure. Default: never, except for time-outs that the worker itself sets.
-  liveness_settings liveness;
+  liveness_settings liveness = {};
   /// How often the agent samples its workers, from their reports and in /proc, to report which of
   /// them hold up the others (`job_event::type::worker_suspected`); it only reports them. 0: never.
   duration watch_interval = duration::zero();
@@ -181,22 +181,22 @@ struct worker_spec {
 
   /// Where the log directory of the run is created. Empty: in the temporary folder, and removed
   /// after success. "/dev/null": no files at all.
-  std::string log_dir;
+  std::string log_dir = {};
   /// The name of the run's directory there, for a program that runs several agents and keeps their
   /// files together. Empty: a unique name derived from the run id.
-  std::string log_name;
+  std::string log_name = {};
   /// The file of the journal. Empty: `journal.jsonl` in the run's log directory, if there is one.
   /// "/dev/null": none.
-  std::string journal;
+  std::string journal = {};
   /// Which streams of which local ranks the workers write to files themselves.
-  stream_selection redirects;
+  stream_selection redirects = {};
   /// Which streams go to both the file and the console.
-  stream_selection tee;
+  stream_selection tee = {};
   /// The prefix of each line of a teed stream; see `line_template` for its fields. Empty:
   /// "[<role><local_rank>]:".
-  std::string log_line_prefix_template;
+  std::string log_line_prefix_template = {};
   /// Which output is shown, how it is shown, and what is kept.
-  log_options logs;
+  log_options logs = {};
 
   /// How messages name a field of this struct, see `rendezvous_parameters::naming`. Empty:
   /// "worker_spec::max_restarts".

@@ -18,7 +18,7 @@ inline constexpr const char* entrypoint_variable = "ELASTIC_ENTRYPOINT";
 /// arguments; create one by hand if only the names of a program's functions are known.
 struct function_call {
   /// The name under which the worker's program has registered the function.
-  std::string name;
+  std::string name = {};
   /// The text of a JSON array: the arguments in order.
   std::string arguments = "[]";
 };

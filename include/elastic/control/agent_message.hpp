@@ -25,7 +25,7 @@ struct welcome {
 
 /// A line was invalid; the connection ends.
 struct refused {
-  std::string reason;
+  std::string reason = {};
 };
 
 /// Save a checkpoint and report it (`saved`, `not_saved`); the agent waits for at most `within`.
@@ -59,7 +59,7 @@ struct no_change {
 struct rejoin {
   std::int64_t epoch = 0;
   /// Each variable that a new process would get from its agent, by name.
-  std::map<std::string, std::string, std::less<>> environment;
+  std::map<std::string, std::string, std::less<>> environment = {};
 };
 
 /// The roles of the job have changed: the file named by ELASTIC_ROLES has this revision or a later

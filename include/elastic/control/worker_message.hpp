@@ -31,31 +31,31 @@ struct hello {
 /// The worker is alive. After the first heartbeat, the next is due within `timeout`, if set, or
 /// else within the time-out that the agent was given or has learned.
 struct heartbeat {
-  std::optional<duration> timeout;
+  std::optional<duration> timeout = {};
 };
 
 /// A section of its work begins. With a `timeout`, the section must end in that time, and no
 /// heartbeat is due meanwhile.
 struct enter {
-  std::string section;
-  std::optional<duration> timeout;
+  std::string section = {};
+  std::optional<duration> timeout = {};
 };
 
 /// The section has ended.
 struct leave {
-  std::string section;
+  std::string section = {};
 };
 
 /// Kill the worker after `after`, unless it sends `release` first. Sent again, it restarts the
 /// timer.
 struct expires {
-  std::string timer;
+  std::string timer = {};
   duration after{};
 };
 
 /// Do not kill the worker for this timer.
 struct release {
-  std::string timer;
+  std::string timer = {};
 };
 
 /// The worker's progress; counts as a heartbeat, unless it is automatic.
@@ -63,9 +63,9 @@ struct progress {
   std::int64_t step = 0;
   /// The total number of steps; 0: unknown.
   std::int64_t total = 0;
-  std::string text;
+  std::string text = {};
   /// At most `limits::control_metrics`.
-  std::map<std::string, double> metrics;
+  std::map<std::string, double> metrics = {};
   /// Sent by a library of the worker, not by its script, which may send nothing for long.
   bool automatic = false;
 };
@@ -78,17 +78,17 @@ struct saved {
 /// It is not saved, for this reason; empty: unknown.
 struct not_saved {
   std::int64_t id = 0;
-  std::string reason;
+  std::string reason = {};
 };
 
 /// If workers fail from now on, the job must not restart.
 struct no_restart {
-  std::string reason;
+  std::string reason = {};
 };
 
 /// This node cannot do the work and must leave the job.
 struct bad_node {
-  std::string reason;
+  std::string reason = {};
 };
 
 /// Stop watching this worker.
@@ -99,7 +99,7 @@ struct survive {};
 
 /// It no longer can, for this reason: if a worker of the job fails from now on, all restart.
 struct withdraw {
-  std::string reason;
+  std::string reason = {};
 };
 
 /// Its script has reached the point up to which another process can run it in advance.
@@ -109,7 +109,7 @@ struct prepared {};
 /// its own.
 struct ask {
   std::int64_t epoch = 0;
-  std::string reason;
+  std::string reason = {};
 };
 
 /// The worker has left epoch `epoch` and waits for the next one.

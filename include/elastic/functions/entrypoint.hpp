@@ -32,13 +32,13 @@ namespace detail {
 
 /// A function with its name, whose parameters and result are JSON.
 struct registered_function {
-  std::string name;
+  std::string name = {};
   /// Calls the function with an array of arguments. Errors: those of `check`, and exceptions of the
   /// function.
-  std::function<nlohmann::json(const nlohmann::json& arguments)> run;
+  std::function<nlohmann::json(const nlohmann::json& arguments)> run = {};
   /// Checks that the arguments fit. Errors: `errc::invalid_argument`; the message names the
   /// argument that does not.
-  std::function<void(const nlohmann::json& arguments)> check;
+  std::function<void(const nlohmann::json& arguments)> check = {};
 };
 
 /// The functions of this program. Thread-safe.

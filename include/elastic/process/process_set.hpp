@@ -70,9 +70,9 @@ class process_set {
   struct process_end {
     std::size_t index = 0;
     pid_t pid = 0;
-    exit_status status;
-    time_point time;
-    wall_time wall;
+    exit_status status = {};
+    time_point time = {};
+    wall_time wall = {};
     /// Whether the set asked it to end or killed it.
     bool was_stopped = false;
   };

@@ -22,11 +22,11 @@ struct output_plan {
   /// Lines of a stream that are also copied to another file, which several streams may share.
   struct matching_lines {
     /// Selects lines that contain any of these texts; empty: no lines.
-    std::vector<std::string> filters;
+    std::vector<std::string> filters = {};
     /// The prefix of every line; with `output_plan::json`, the start of its object.
-    line_head prefix;
+    line_head prefix = {};
     /// Where the lines go; must be used on one strand only.
-    std::shared_ptr<log_file> file;
+    std::shared_ptr<log_file> file = {};
   };
 
   enum class how {
@@ -42,12 +42,12 @@ struct output_plan {
   how kind = how::inherit;
   /// file: the file that the process writes. copy: the file that is written before the console;
   /// empty: no file. It is truncated first; its directory must exist.
-  std::string file;
+  std::string file = {};
   /// copy: when `file` is rotated.
-  log_file::rotation rotation;
+  log_file::rotation rotation = {};
   /// copy: the prefix of every line on the console. Empty: bytes are passed through unchanged and
   /// immediately, not line by line.
-  line_head prefix;
+  line_head prefix = {};
   /// copy: each line is shown as a JSON object, which begins with `prefix` (such as `{"rank":0,`)
   /// and ends with the member "text": the line without its end, as UTF-8 with invalid bytes
   /// replaced. A piece of a longer line (see `tee`) is an object with "more":true.
@@ -55,9 +55,9 @@ struct output_plan {
   /// copy: whether the console shows the stream.
   bool console = true;
   /// copy: the console of this stream; null: that of the process set.
-  std::shared_ptr<output_sink> sink;
+  std::shared_ptr<output_sink> sink = {};
   /// copy: lines that are also copied elsewhere.
-  matching_lines matches;
+  matching_lines matches = {};
   /// file and copy: remember the last lines (`limits::report_stderr_lines`) for a report.
   bool keep_tail = false;
 };

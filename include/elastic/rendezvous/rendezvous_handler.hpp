@@ -19,7 +19,7 @@ namespace elastic {
 struct rendezvous_round {
   /// Where the workers of a round meet: MASTER_ADDR, MASTER_PORT and who serves the store there.
   struct master_endpoint {
-    std::string address;
+    std::string address = {};
     std::uint16_t port = 0;
     /// True: an agent serves a store there, and every worker is its client. False: the worker of
     /// rank 0 is expected to serve it.
@@ -72,7 +72,7 @@ struct rendezvous_change {
 
   cause kind = cause::node_waiting;
   /// A clause that names the node: "node a_71_0 waits to join".
-  std::string reason;
+  std::string reason = {};
   /// How often workers of the job have failed, including this time; other changes do not count.
   int restarts = 0;
   /// If this node has lost the others: the time from now within which its workers must be gone,

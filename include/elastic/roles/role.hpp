@@ -73,18 +73,18 @@ struct role {
     };
 
     /// The name of the other role.
-    std::string role;
+    std::string role = {};
     event what = event::ready;
   };
 
   /// The name of the role in messages, in logs, for other roles and for the workers (ROLE_NAME): 1
   /// to `limits::role_name_bytes` ASCII letters, digits, '-' and '_'.
-  std::string name;
+  std::string name = {};
   /// The workers of the role, and how its nodes meet, as if the role were a separate job. The
   /// role_group derives `workers.role`, `workers.on_failure`, `workers.log_dir` and
   /// `rendezvous.run_id` from the name and the policy, so these must keep their defaults. `signals`
   /// is not used.
-  launch_config config;
+  launch_config config = {};
   /// Whether the workers form one world, with ranks and an address at which they meet. False: they
   /// are replicas (`replica_set`), `nproc_per_node` on each node, which do not meet; the rendezvous
   /// of `config` is not used.

@@ -66,7 +66,7 @@ class tcp_store_server {
     std::string address = "127.0.0.1";
     /// Further addresses to listen at, with the same port; those that this host does not have are
     /// ignored.
-    std::vector<asio::ip::address> besides;
+    std::vector<asio::ip::address> besides = {};
     /// 0: the system picks a port.
     std::uint16_t port = 0;
     /// Whether to use an io_uring for the clients' bytes if the kernel allows one.
@@ -74,14 +74,14 @@ class tcp_store_server {
     /// The job's secret: only clients that have it are served; the number of unauthenticated
     /// clients and their time (`limits::store_newcomer_time`) are limited. Empty: all clients are
     /// served.
-    std::optional<job_secret> secret;
+    std::optional<job_secret> secret = {};
     /// Whether clients wait until `admit` determines which of them are served.
     bool waits_for_filter = false;
-    logger log;
+    logger log = {};
     /// The table to serve, which the program and other servers may share; null: a new one.
-    std::shared_ptr<memory_store> table;
+    std::shared_ptr<memory_store> table = {};
     /// Null: the system clock.
-    std::shared_ptr<time_source> time;
+    std::shared_ptr<time_source> time = {};
 
     /// What other parts of the library set.
     class extras {
@@ -97,7 +97,7 @@ class tcp_store_server {
       };
       members members_;
     };
-    extras internal;
+    extras internal = {};
   };
 
   /// Errors: `errc::address_in_use`, naming address and port; `errc::invalid_argument` if the

@@ -23,11 +23,11 @@ class ELASTIC_EXPORT versioned_keys {
   /// The state of a key.
   struct entry {
     /// Empty if the key was missing.
-    std::optional<std::string> value;
+    std::optional<std::string> value = {};
     /// Identifies this state, including the absence of a key: a value that is stored later has
     /// another version, even if it has the same bytes. One state may have several versions: those
     /// of etcd change with every other key. Never empty.
-    std::string version;
+    std::string version = {};
   };
 
   virtual ~versioned_keys() = default;

@@ -28,7 +28,7 @@ class job_journal {
   /// Options of a job_journal.
   struct options {
     /// The node of its records: its name, or its host's.
-    std::string node;
+    std::string node = {};
     /// Null: `system_time`.
     std::shared_ptr<time_source> time = {};
     /// How many records are kept for sinks that are added later, at least 1.

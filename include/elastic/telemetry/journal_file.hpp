@@ -35,7 +35,7 @@ class ELASTIC_EXPORT journal_file final : public journal_sink {
   /// Where a journal is written, and when it is rotated.
   struct options {
     /// Its directory must exist. An existing file is continued.
-    std::string path;
+    std::string path = {};
     /// The size at which a file is rotated.
     std::uint64_t max_size = limits::journal_file_bytes;
     /// How many files are kept: this one and "<path>.1" (the newest of the others) and so on.

@@ -16,9 +16,9 @@ class ELASTIC_EXPORT metric_handler {
   /// One measured value, such as "workers.trainer.remaining_restarts" = 2.
   struct metric {
     std::string group = "torchelastic";
-    std::string name;
+    std::string name = {};
     std::int64_t value = 0;
-    wall_time time;
+    wall_time time = {};
   };
 
   virtual ~metric_handler() = default;

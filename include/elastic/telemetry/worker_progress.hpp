@@ -19,8 +19,8 @@ struct worker_progress {
   /// The total number of steps; 0: unknown.
   std::int64_t total = 0;
   /// Free text of the worker, without control characters.
-  std::string text;
-  std::map<std::string, double> metrics;
+  std::string text = {};
+  std::map<std::string, double> metrics = {};
   /// False: the worker has reported this step before.
   bool is_new = true;
 };
