@@ -140,11 +140,12 @@ ELASTIC_DECL task<void> survivors::answer() & {
 }
 
 ELASTIC_DECL time_point survivors::answer_due(time_point now) {
+  const duration patience = std::min<duration>(options_.timeout, longest_answer);
   time_point next = time_point::max();
   for (std::size_t slot = 0; slot < places_.size(); ++slot) {
     place& entry = places_[slot];
     if (!entry.waits_since) continue;
-    const time_point due = *entry.waits_since + std::min<duration>(options_.timeout, longest_answer);
+    const time_point due = *entry.waits_since + patience;
     const std::optional<int> finished = finished_rank();
     if (decide_ask(false, finished, now >= due) == ask_answer::wait) {
       next = std::min(next, due);
