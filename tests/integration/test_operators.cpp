@@ -519,7 +519,7 @@ TEST_CASE("operators: invalid node names and exclusion times are refused", "[int
   };
   const row each =
       GENERATE(row{{"--node-name", "a b"}, "--node-name 'a b': 1 to 64 letters, digits and signs"},
-               row{{"--exclude-for", "2592001"}, "--exclude-for 2592001: at most 2592000 seconds"},
+               row{{"--exclude-for", "2592001"}, "--exclude-for 2592001: 0 to 2592000 seconds"},
                row{{"--exclude-for", "1", "--rdzv-backend", "etcd-v2"}, "remembers no bad node"});
   const program_result result = job.start(each.options, "true")->wait();
   CAPTURE(result.err);

@@ -138,7 +138,7 @@ TEST_CASE("stalled files: a working directory that hangs costs a report the core
   CHECK(result.code == 1);
   if (result.err.find("core dumped") == std::string::npos) return skip("no core is dumped here");
   CHECK(result.err.find("last words") != std::string::npos);
-  CHECK(result.err.find("core files are not looked for") != std::string::npos);
+  CHECK(result.err.find("it is not searched for core files") != std::string::npos);
   CHECK(fs::exists(s.log_root() / "report.json"));
 }
 
