@@ -185,7 +185,7 @@ elastic::task<void> kubeflow_reporter::report(elastic::duration timeout) {
   }
   was_delivered_ = problem.empty();
   if (was_delivered_ || std::exchange(is_problem_logged_, true)) co_return;
-  log_.warning("the progress cannot be reported to Kubeflow Trainer, will be tried again: {}",
+  log_.warning("the progress could not be reported to Kubeflow Trainer, and is reported again: {}",
                problem);
 }
 

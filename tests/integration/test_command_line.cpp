@@ -520,7 +520,8 @@ TEST_CASE("elasticrun: names from a job file cannot act on the terminal",
 TEST_CASE("elasticrun: what cannot be shown is an error", "[integration][elasticrun]") {
   elastic::test::temporary_directory folder;
   const std::string journal = folder / "journal";
-  const std::string status = "unix:" + std::string(folder / "status");
+  // A file "status" there would be the worker's program.
+  const std::string status = "unix:" + std::string(folder / "socket");
   elastic::test::running_program job(
       et::elasticrun({"--standalone", "--journal", journal, "--status", status, "-t", "3",
                       "--no-python", ELASTIC_PUPPET, "line", "ready", "await", folder / "end"}));

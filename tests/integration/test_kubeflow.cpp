@@ -111,7 +111,7 @@ TEST_CASE("kubeflow: that it cannot be told is said once, and costs the job noth
   for (const auto& environment : cases) {
     running_program run(stage.command(), environment);
     run.await_out("up");
-    run.await_err("Kubeflow Trainer ");
+    run.await_err("Kubeflow Trainer");
     run.signal(SIGTERM);
     run.wait();
     CHECK(occurrences(run.err(), "Kubeflow") == 1);

@@ -76,7 +76,8 @@ call workers(const char* name, std::string named, std::function<void(worker_spec
 TEST_CASE("wrong use: workers that cannot be are refused at once", "[sanitize]") {
   const std::string zero("a\0b", 3);
   refuse_each({
-      workers("no worker", "0 workers", [](worker_spec& spec) { spec.nproc_per_node = 0; }),
+      workers("no worker", "nproc_per_node is 0",
+              [](worker_spec& spec) { spec.nproc_per_node = 0; }),
       workers("too many workers", "1 to 4096",
               [](worker_spec& spec) { spec.nproc_per_node = 1'000'000'000; }),
       workers("no program", "program", [](worker_spec& spec) { spec.program.clear(); }),

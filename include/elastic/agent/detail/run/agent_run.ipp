@@ -203,7 +203,9 @@ ELASTIC_DECL task<run_result> agent_run::run_to_stop() {
   if (stop_.is_requested()) co_return co_await finish_stopped();
   if (group_.workers().empty()) throw *closed;
   // Workers have run: the result has their failures, and those who read it learn of their logs.
-  co_return complete(make_result(worker_state::failed, closed->what()));
+  run_result closing = complete(make_result(worker_state::failed, closed->what()));
+  if (!closing.failures.empty()) log_.warning("the job has failed: {}", closing.reason);
+  co_return closing;
 }
 
 /// Runs attempts until the job ends on this node.
