@@ -357,6 +357,8 @@ TEST_CASE("replacement: a pause between two epochs waits for the next, and then 
   CHECK(paused.out == "the job is paused: no worker of this node runs\n");
   for (const auto& [rank, at] : before) CHECK(::kill(at.pid, 0) != 0);
   CHECK(elastic::test::run_agent_command({ELASTIC_ELASTICRUN, "resume", socket}).code == 0);
+  // All may have come into the epoch that the pause waited for.
+  epoch = 1;
   const world after = await_world(stage, 3, epoch);
   CHECK(count_kept(before, after) == 0);
   // The replacement was one; the pause costs none.
@@ -539,7 +541,7 @@ TEST_CASE("replacement: a callback that fails keeps no rank from the next epoch"
   };
   for (const auto& [fault, replaced, complaint] :
        {row{"fails", {1}, "RuntimeError: a callback fails at the end of epoch 0"},
-        row{"breaks:0", {0, 1}, "OSError: there are too many open files"}}) {
+        row{"breaks:0", {0, 1}, "AssertionError"}}) {
     const stage stage;
     const auto job = stage.start_script("survive_loop.py", one_node("3"), {fault});
     int epoch = -1;
