@@ -58,7 +58,7 @@ task<void> run(process_set& programs, standby_set& standbys, std::string path, i
     standbys.begin_attempt();
     co_await programs.start(0, program);
     // Makes standbys as long as it runs; it ends only when the other task does.
-    co_await race(standbys.keep_warm(true), fail_when_ready());
+    co_await race(standbys.maintain(true), fail_when_ready());
     co_await programs.clear(0);
   }
 }

@@ -42,7 +42,7 @@ class import_record;
 ///
 ///     auto standbys = std::make_shared<standby_set>(strand, terms, services);
 ///     … a process_set or worker_group starts its processes by `standbys`, as its launcher …
-///     co_await race(watch(), standbys->keep_warm(true));   // as long as the processes run
+///     co_await race(watch(), standbys->maintain(true));   // as long as the processes run
 ///     …
 ///     co_await standbys->stop();
 ///
@@ -119,25 +119,25 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   /// Errors: none; problems are logged. It ends only by cancellation.
   /// Cancellation: all types; throws `operation_aborted`. All standbys are kept; unfinished ones
   /// continue with their imports, and the next call waits for them.
-  ELASTIC_DECL task<void> keep_warm(bool may_restart);
+  ELASTIC_DECL task<void> maintain(bool may_restart);
 
   /// Notes that each of the launched processes has done its first step, so that standbys no longer
   /// delay their start.
   ELASTIC_DECL void mark_stepped();
 
-  /// Announces processes that will be launched for the first time, so that `make_ahead` makes
+  /// Announces processes that will be launched for the first time, so that `prestart` makes
   /// standbys for them, too. Values that only an attempt decides, such as ranks and sizes, are
   /// unknown. A standby whose imports have read one of them is not used.
-  ELASTIC_DECL void expect(std::vector<process_spec> specs);
+  ELASTIC_DECL void announce(std::vector<process_spec> specs);
 
-  /// Does the same as `keep_warm` between two attempts, and before the first: makes standbys for
+  /// Does the same as `maintain` between two attempts, and before the first: makes standbys for
   /// all processes to be launched next, without a delay and all at once, since none of them runs.
   ///
-  /// Errors, cancellation: those of `keep_warm`. Only one of the two may run at a time.
-  ELASTIC_DECL task<void> make_ahead();
+  /// Errors, cancellation: those of `maintain`. Only one of the two may run at a time.
+  ELASTIC_DECL task<void> prestart();
 
-  /// Makes `keep_warm` skip its delay until the next attempt or replacement begins, because the
-  /// processes will soon be restarted. May be called before `keep_warm`.
+  /// Makes `maintain` skip its delay until the next attempt or replacement begins, because the
+  /// processes will soon be restarted. May be called before `maintain`.
   ELASTIC_DECL void hurry();
 
   /// Makes waiting standbys check whether the modules that they imported have changed. Call it
@@ -152,7 +152,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
 
   /// Waits until all standbys are ready, or no more are being made at present.
   ///
-  /// Await it beside `keep_warm` or `make_ahead`, which make the standbys.
+  /// Await it beside `maintain` or `prestart`, which make the standbys.
   /// Errors: none. Cancellation: all types; throws `operation_aborted`.
   ELASTIC_DECL task<void> until_ready();
 

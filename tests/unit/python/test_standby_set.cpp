@@ -90,8 +90,8 @@ class stage {
                                                 }));
     pass();
   }
-  void keep_warm(bool may_restart = true) {
-    asio::co_spawn(context, set.keep_warm(may_restart),
+  void maintain(bool may_restart = true) {
+    asio::co_spawn(context, set.maintain(may_restart),
                    asio::bind_cancellation_slot(cancel.slot(), asio::detached));
     pass();
   }
@@ -134,7 +134,7 @@ class stage {
   /// A worker runs as process 0, and a standby waits as process 2; 1 was the probe.
   void make_standby() {
     launch("1");
-    keep_warm();
+    maintain();
     pass(10s);
     say(1, ready_of(1001));
     REQUIRE(launcher->started.size() == 3);
@@ -291,7 +291,7 @@ TEST_CASE("standby_set: another program, directory or variable starts cold", "[s
   CHECK(job.child->pid() == 1003);
   CHECK(job.set.ready() == 1);
   // It is of no use any more.
-  job.keep_warm();
+  job.maintain();
   CHECK(job.set.ready() == 0);
   CHECK(job.launcher->started[2]->tree_ended);
 }
@@ -299,7 +299,7 @@ TEST_CASE("standby_set: another program, directory or variable starts cold", "[s
 TEST_CASE("standby_set: a probe that answers wrongly is the last", "[standby]") {
   stage job;
   job.launch("1");
-  job.keep_warm();
+  job.maintain();
   job.pass(10s);
   SECTION("it is another process") { job.say(1, ready_of(7)); }
   SECTION("it says something else") { job.say(1, GENERATE("prepared"s, "refused\0x"s)); }
@@ -312,7 +312,7 @@ TEST_CASE("standby_set: a probe that answers wrongly is the last", "[standby]") 
 TEST_CASE("standby_set: a probe that does not answer is tried twice again", "[standby]") {
   stage job;
   job.launch("1");
-  job.keep_warm();
+  job.maintain();
   const bool hangs_up = GENERATE(true, false);
   const std::size_t answering_index = GENERATE(2, 3, 4);
   for (std::size_t index = 1; index < answering_index; ++index) {
@@ -336,7 +336,7 @@ TEST_CASE("standby_set: a probe that does not answer is tried twice again", "[st
 TEST_CASE("standby_set: a probe that is killed is said to be", "[standby]") {
   stage job;
   job.launch("1");
-  job.keep_warm();
+  job.maintain();
   job.pass(10s);
   job.sockets[1].reset();
   job.launcher->started[1]->end(exit_status::signalled(SIGKILL));
@@ -365,7 +365,7 @@ TEST_CASE("standby_set: one that is killed before survive.prepare() is made agai
   stage job;
   job.set.run_scripts();
   job.launch("1");
-  job.keep_warm();
+  job.maintain();
   const int kills = GENERATE(1, 2, 3);
   for (int kill = 0; kill < kills; ++kill) {
     end_standby(job, begin_standby(job), exit_status::signalled(SIGKILL));
@@ -385,7 +385,7 @@ TEST_CASE("standby_set: a script that ends before survive.prepare() does so agai
   stage job;
   job.set.run_scripts();
   job.launch("1");
-  job.keep_warm();
+  job.maintain();
   end_standby(job, begin_standby(job), exit_status::exited(3));
   CHECK(job.log->has(no_more_runs + "it did not come so far: it ended by exit code 3"));
 }
@@ -393,7 +393,7 @@ TEST_CASE("standby_set: a script that ends before survive.prepare() does so agai
 TEST_CASE("standby_set: one that only imports serves until one has run the script", "[standby]") {
   stage job;
   job.launch("1");
-  job.keep_warm();
+  job.maintain();
   const std::size_t importing = begin_standby(job);
   job.say(importing, ready_of(1002));
   job.set.run_scripts();
@@ -432,7 +432,7 @@ TEST_CASE("standby_set: one that ends while it waits is replaced", "[standby]") 
   std::vector<std::string> end_texts;
   job.set.on_end([&](const exit_status& end) { end_texts.push_back(end.text()); });
   job.launch("1");
-  job.keep_warm();
+  job.maintain();
   job.pass(10s);
   job.say(1, ready_of(1001));
   job.say(2, ready_of(1002));
@@ -465,7 +465,7 @@ TEST_CASE("standby_set: one that ends while it waits is replaced", "[standby]") 
 TEST_CASE("standby_set: a module that cannot be imported is left out from then on", "[standby]") {
   stage job({"torch", "bad"});
   job.launch("1");
-  job.keep_warm();
+  job.maintain();
   job.pass(10s);
   job.say(1, ready_of(1001));
   job.say(2, "dropped\0bad\0its import failed"s);
@@ -490,7 +490,7 @@ TEST_CASE("standby_set: one is made anew for what its worker imported since", "[
   CHECK(worker.variable("MASTER_PORT") == "1");
   CHECK(worker.variable("ELASTIC_STANDBY") == "<not set>");
   record(worker, "a\n");
-  job.keep_warm();
+  job.maintain();
   job.pass(10s);
   job.say(1, ready_of(1001));
   CHECK(
@@ -538,7 +538,7 @@ TEST_CASE("standby_set: what runs no hooks, or has named modules, notes nothing"
 TEST_CASE("standby_set: three that end before they are ready are enough", "[standby]") {
   stage job;
   job.launch("1");
-  job.keep_warm();
+  job.maintain();
   for (std::size_t index = 1; index < 7; index += 2) {
     job.pass(10s);
     job.say(index, ready_of(static_cast<pid_t>(1000 + index)));
@@ -565,7 +565,7 @@ TEST_CASE("standby_set: one can wait until all have a standby, or none is made",
   };
   wait();
   CHECK_FALSE(is_settled);
-  job.keep_warm();
+  job.maintain();
   CHECK(is_settled);
   job.pass(10s);
   wait();
@@ -581,7 +581,7 @@ TEST_CASE("standby_set: one can wait until all have a standby, or none is made",
 TEST_CASE("standby_set: workers that are soon stopped get theirs without a delay", "[standby]") {
   stage job;
   job.launch("1");
-  job.keep_warm();
+  job.maintain();
   bool is_settled = false;
   CHECK(job.launcher->started.size() == 1);
   CHECK(job.set.missing() == 1);
@@ -605,7 +605,7 @@ TEST_CASE("standby_set: nor is there a delay if that is known before standbys ar
   job.set.begin_attempt();
   job.launch("1");
   job.set.hurry();
-  job.keep_warm();
+  job.maintain();
   job.pass();
   CHECK(job.launcher->started.size() == 2);
 }
@@ -616,8 +616,8 @@ TEST_CASE("standby_set: what is expected has standbys before it is launched", "[
   second_spec.environment[1] = "LOCAL_RANK=1";
   std::vector<process_spec> specs{worker("1"), second_spec};
   specs[0].environment.emplace_back("RANK=0");
-  job.set.expect(specs);
-  asio::co_spawn(job.context, job.set.make_ahead(),
+  job.set.announce(specs);
+  asio::co_spawn(job.context, job.set.prestart(),
                  asio::bind_cancellation_slot(job.cancel.slot(), asio::detached));
   job.pass();
   // At once: a probe of each.
@@ -678,7 +678,7 @@ TEST_CASE("standby_set: if memory is short standbys end, and are made when there
   constexpr std::uint64_t mib = 1 << 20;
   job.available = 199 * mib;
   job.launch("1");
-  job.keep_warm();
+  job.maintain();
   job.pass(100s);
   CHECK(job.launcher->started.size() == 1);
   job.available = 200 * mib;
@@ -705,7 +705,7 @@ TEST_CASE("standby_set: if memory is short standbys end, and are made when there
 TEST_CASE("standby_set: none is made if nothing can start again", "[standby]") {
   stage job;
   job.launch("1");
-  job.keep_warm(false);
+  job.maintain(false);
   job.pass(1h);
   CHECK(job.launcher->started.size() == 1);
 }
@@ -761,7 +761,7 @@ TEST_CASE("standby_set: there are as many as the terms say", "[standby]") {
     CAPTURE(entry.count, entry.replaces_processes, entry.read_variables);
     stage job({"torch"}, entry.count, entry.replaces_processes);
     launch_four(job, "1");
-    job.keep_warm();
+    job.maintain();
     CHECK(job.set.missing() > 0);
     make_standbys(job, entry.read_variables);
     CHECK(job.set.ready() == entry.expected_count);
@@ -775,7 +775,7 @@ TEST_CASE("standby_set: there are as many as the terms say", "[standby]") {
 TEST_CASE("standby_set: one serves any process of its pool", "[standby]") {
   stage job({"torch"}, 1);
   launch_four(job, "1");
-  job.keep_warm();
+  job.maintain();
   REQUIRE(make_standbys(job) == std::vector<std::size_t>{5});
   CHECK(job.launcher->started[5]->variable("LOCAL_RANK") == "0");
   end_attempt(job);
@@ -795,7 +795,7 @@ TEST_CASE("standby_set: one serves any process of its pool", "[standby]") {
 TEST_CASE("standby_set: one that has read a rank serves only that", "[standby]") {
   stage job({"torch"}, 1);
   launch_four(job, "1");
-  job.keep_warm();
+  job.maintain();
   REQUIRE(make_standbys(job, {"LOCAL_RANK"}).size() == 1);
   end_attempt(job);
   job.set.begin_replacement();
@@ -812,7 +812,7 @@ TEST_CASE("standby_set: one that has read a rank serves only that", "[standby]")
 TEST_CASE("standby_set: one that ends at its start is followed by the next", "[standby]") {
   stage job;
   launch_four(job, "1");
-  job.keep_warm();
+  job.maintain();
   REQUIRE(make_standbys(job) == std::vector<std::size_t>{5, 7, 9, 11});
   end_attempt(job);
   job.set.begin_replacement();
@@ -833,7 +833,7 @@ TEST_CASE("standby_set: one that refuses is not followed by others, which would,
           "[standby]") {
   stage job;
   launch_four(job, "1");
-  job.keep_warm();
+  job.maintain();
   make_standbys(job);
   end_attempt(job);
   job.set.begin_replacement();
@@ -857,7 +857,7 @@ TEST_CASE("standby_set: variables that differ between processes are set at the s
     for (int local_rank = 0; local_rank < 4; ++local_rank) {
       job.launch(spec_of(local_rank, "DEVICE"));
     }
-    job.keep_warm();
+    job.maintain();
     SECTION("and nothing has read them") {
       REQUIRE(make_standbys(job).size() == 1);
       end_attempt(job);
@@ -881,7 +881,7 @@ TEST_CASE("standby_set: variables that differ between processes are set at the s
       job.launch(spec_of(local_rank, "OMP_PLACES"));
     }
     CHECK(job.log->has("each standby serves only one local rank: the workers differ in"));
-    job.keep_warm();
+    job.maintain();
     REQUIRE(make_standbys(job).size() == 1);
     CHECK(job.log->has("local rank 0 has a standby: process 1005"));
     end_attempt(job);
@@ -896,8 +896,8 @@ TEST_CASE("standby_set: before processes start, each gets a standby, whatever th
   stage job({"torch"}, 1, true);
   std::vector<process_spec> specs;
   for (int local_rank = 0; local_rank < 4; ++local_rank) specs.push_back(worker("1", local_rank));
-  job.set.expect(specs);
-  asio::co_spawn(job.context, job.set.make_ahead(),
+  job.set.announce(specs);
+  asio::co_spawn(job.context, job.set.prestart(),
                  asio::bind_cancellation_slot(job.cancel.slot(), asio::detached));
   job.pass();
   CHECK(job.launcher->started.size() == 4);
@@ -908,7 +908,7 @@ TEST_CASE("standby_set: those that are made beside processes stand back, but for
   const bool replaces_processes = GENERATE(false, true);
   stage job({"torch"}, 2, replaces_processes);
   launch_four(job, "1");
-  job.keep_warm();
+  job.maintain();
   REQUIRE(make_standbys(job) == std::vector<std::size_t>{5, 7});
   const auto stands_back = [&](std::size_t index) {
     return job.launcher->started[index]->variable("ELASTIC_STANDBY").find(":0:1:0:0:script:") !=
@@ -921,7 +921,7 @@ TEST_CASE("standby_set: those that are made beside processes stand back, but for
 TEST_CASE("standby_set: the first step of all ends the delay", "[standby]") {
   stage job;
   job.launch("1");
-  job.keep_warm();
+  job.maintain();
   job.pass(1s);
   CHECK(job.launcher->started.size() == 1);
   job.set.mark_stepped();
@@ -932,7 +932,7 @@ TEST_CASE("standby_set: the first step of all ends the delay", "[standby]") {
 /// A worker has done its first step, and its standby, process 2, is in the making.
 void begin_making(stage& job) {
   job.launch("1");
-  job.keep_warm();
+  job.maintain();
   job.set.mark_stepped();
   job.pass();
   job.say(1, ready_of(1001));
@@ -986,7 +986,7 @@ TEST_CASE("standby_set: one that has done less is finished beside the next attem
   job.launch("2");
   REQUIRE(job.child);
   CHECK(job.child->pid() == 1003);
-  job.keep_warm();
+  job.maintain();
   job.say(2, ready_of(1002));
   CHECK(job.set.ready() == 1);
   CHECK(job.launcher->started.size() == 4);
@@ -995,8 +995,8 @@ TEST_CASE("standby_set: one that has done less is finished beside the next attem
 TEST_CASE("standby_set: what was begun while no process ran does not go on beside one",
           "[standby]") {
   stage job;
-  job.set.expect({worker("1")});
-  asio::co_spawn(job.context, job.set.make_ahead(),
+  job.set.announce({worker("1")});
+  asio::co_spawn(job.context, job.set.prestart(),
                  asio::bind_cancellation_slot(job.cancel.slot(), asio::detached));
   job.pass();
   job.say(0, ready_of(1000));
@@ -1005,7 +1005,7 @@ TEST_CASE("standby_set: what was begun while no process ran does not go on besid
   job.set.begin_attempt();
   job.launch("1");
   REQUIRE(job.child);
-  job.keep_warm();
+  job.maintain();
   CHECK_FALSE(job.launcher->started[1]->running());
 }
 
@@ -1013,7 +1013,7 @@ TEST_CASE("standby_set: none is finished if nothing can start again", "[standby]
   stage job;
   begin_making(job);
   job.launch("2");
-  job.keep_warm(false);
+  job.maintain(false);
   CHECK_FALSE(job.launcher->started[2]->running());
 }
 
@@ -1022,7 +1022,7 @@ TEST_CASE("standby_set: while memory is short they end one by one", "[standby]")
   constexpr std::uint64_t mib = 1 << 20;
   job.available = 1000 * mib;
   launch_four(job, "1");
-  job.keep_warm();
+  job.maintain();
   REQUIRE(make_standbys(job).size() == 4);
   // The probes have left 40 MiB.
   job.left_by_each = 10 * mib;
@@ -1042,7 +1042,7 @@ TEST_CASE("standby_set: it tells how many there are", "[standby]") {
   job.launch("2");
   job.say(2, "prepared");
   REQUIRE(job.child);
-  job.keep_warm();
+  job.maintain();
   const std::vector<std::string> expected_stories{
       "0 ready, 1 making, 0 MiB", "1 ready, 0 making, 100 MiB", "0 ready, 0 making, 0 MiB"};
   CHECK(stories == expected_stories);
@@ -1051,7 +1051,7 @@ TEST_CASE("standby_set: it tells how many there are", "[standby]") {
 TEST_CASE("standby_set: what was being made goes on until the set stops", "[standby]") {
   stage job;
   job.launch("1");
-  job.keep_warm();
+  job.maintain();
   job.pass(10s);
   const bool is_probed = GENERATE(false, true);
   if (is_probed) job.say(1, ready_of(1001));

@@ -65,12 +65,12 @@ ELASTIC_DECL task<void> standby_part::prepare_attempt() {
     const time_point now = context_.time->now();
     co_await context_.time->sleep_until(deadline_after(now, standby_plan::meeting_patience));
   }
-  if (!has_begun_) standbys_->expect(context_.first_workers());
+  if (!has_begun_) standbys_->announce(context_.first_workers());
   if (do_workers_run()) {
     standbys_->hurry();
-    co_await standbys_->keep_warm(true);
+    co_await standbys_->maintain(true);
   } else {
-    co_await standbys_->make_ahead();
+    co_await standbys_->prestart();
   }
 }
 
@@ -113,7 +113,7 @@ ELASTIC_DECL void standby_part::record(const standby_set::counts& pool) {
 }
 
 ELASTIC_DECL task<void> standby_part::beside_workers(bool may_restart) {
-  return standbys_->keep_warm(may_restart);
+  return standbys_->maintain(may_restart);
 }
 
 ELASTIC_DECL void standby_part::end_attempt() { standbys_->check(); }

@@ -355,7 +355,7 @@ ELASTIC_DECL void standby_set::begin_attempt() {
 // ---- making standbys ----------------------------------------------------------------------------
 
 /// Unfinished standbys that were begun while no process ran would slow down those that run now.
-ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
+ELASTIC_DECL task<void> standby_set::maintain(bool may_restart) {
   // If the round has ended before this call, `hurry` has already set the stage to `last_steps`.
   if (stage_ == detail::standby_view::stage::absence) stage_ = detail::standby_view::stage::work;
   discard_if([](const standby& each) { return !each.is_ready && each.began_alone; });
@@ -373,7 +373,7 @@ ELASTIC_DECL void standby_set::mark_stepped() {
   changed_.set();
 }
 
-ELASTIC_DECL task<void> standby_set::make_ahead() {
+ELASTIC_DECL task<void> standby_set::prestart() {
   stage_ = detail::standby_view::stage::absence;
   return keep(true);
 }
@@ -398,7 +398,7 @@ ELASTIC_DECL void standby_set::run_scripts() {
   changed_.set();
 }
 
-ELASTIC_DECL void standby_set::expect(std::vector<process_spec> specs) {
+ELASTIC_DECL void standby_set::announce(std::vector<process_spec> specs) {
   for (process_spec& spec : specs) {
     if (spec.stdin_fd >= 0) continue;
     spec = detail::without_attempt(std::move(spec));
