@@ -255,7 +255,7 @@ void check_role(const std::string& role, const std::set<std::string>& known, boo
     refuse_logs(fmt::format("the job has the roles {}: name one by --role", names));
   }
   if (role.empty() || known.empty() || known.contains(role)) return;
-  refuse_logs(fmt::format("there is no role '{}': the job has {}", role, names));
+  refuse_logs(fmt::format("there is no role '{}', only {}", role, names));
 }
 
 logged_run find_run(const status_query& job) {

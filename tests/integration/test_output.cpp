@@ -206,7 +206,7 @@ redirects = "3"
   CHECK_THAT(unnamed.err, contains_text("the job has the roles a, b: name one by --role"));
   const program_result unknown = stage.ask({stage.logs(), "--role", "c"});
   CHECK(unknown.code == 2);
-  CHECK_THAT(unknown.err, contains_text("there is no role 'c': the job has a, b"));
+  CHECK_THAT(unknown.err, contains_text("there is no role 'c', only a, b"));
 }
 
 // ---- what workers and file systems do -----------------------------------------------------------

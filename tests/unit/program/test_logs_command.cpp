@@ -141,13 +141,13 @@ TEST_CASE("logs command: a role that a log directory does not have is refused", 
   plain.add("job", "default", 0, 1);
   CHECK(plain.ask({"--role", "default"}) == "[rank 0]: 0\n");
   CHECK(plain.ask({"--role", "foo"}) ==
-        "logs: there is no role 'foo': the job has default");
+        "logs: there is no role 'foo', only default");
   log_directory roles;
   roles.add("job/trainer", "trainer", 0, 1);
   roles.add("job/sampler", "sampler", 0, 1);
   CHECK(roles.ask({"--role", "sampler"}) == "[rank 0]: 0\n");
   CHECK(roles.ask({"--role", "foo"}) ==
-        "logs: there is no role 'foo': the job has sampler, trainer");
+        "logs: there is no role 'foo', only sampler, trainer");
   CHECK(roles.ask({}) ==
         "logs: the job has the roles sampler, trainer: name one by --role");
 }
