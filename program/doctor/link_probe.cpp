@@ -140,7 +140,7 @@ elastic::task<void> measure_latency(byte_stream& stream, link_report& link,
     if (shortest && took >= *shortest) continue;
     shortest = took;
     link.latency_ns = took;
-    // Computed as a real number, because the other node may send any time.
+    // A real number cannot overflow, whatever time the other node sends.
     const double ahead = static_cast<double>(number_of(answer)) -
                          static_cast<double>(begin_of_day) - static_cast<double>(took) / 2;
     link.clock_ahead_ms = static_cast<std::int64_t>(ahead / 1e6);

@@ -78,7 +78,7 @@ ELASTIC_DECL bool pidfd_child::signal_process(int number) noexcept {
   find_outsiders();
   const int pidfd = descriptor_.native_handle();
   if (calls_.pidfd_send_signal(pidfd, number, 0) == 0 || errno == ESRCH) return true;
-  // A filter refused the call.
+  // A filter of system calls may refuse that call.
   return signal(number);
 }
 

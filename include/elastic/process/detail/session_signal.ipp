@@ -21,7 +21,7 @@ ELASTIC_DECL void signal_session_but_leader(pid_t leader, int leader_pidfd, int 
     calls.pidfd_send_signal(held.get(), number, 0);
   }
 } catch (...) {
-  // Without memory for the list, they get SIGKILL only.
+  // Without memory for the list, the other processes miss this signal. SIGKILL still reaches them.
 }
 
 }  // namespace elastic::detail

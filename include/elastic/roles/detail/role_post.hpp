@@ -74,8 +74,9 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
   /// By local rank.
   std::vector<port_map> ports_;
   std::vector<std::vector<port_lease>> leases_;
-  /// The workers of all nodes of the round, in the order of their ranks, and the running ones.
+  /// The workers of all nodes of the round, in the order of their ranks.
   std::vector<job_roles::worker> met_;
+  /// The workers that run.
   std::vector<job_roles::worker> workers_;
   int base_rank_ = 0;
   std::int64_t round_ = 0;

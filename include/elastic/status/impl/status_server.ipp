@@ -647,7 +647,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     time_point next_tick = time.now();
     time_point look_again = time_point::max();
     std::int64_t progress_sent_us = monitor.now_us();
-    // A client that begins to follow may have looked before the last change.
+    // The first event is always sent: the client may have fetched its data before the last change.
     std::int64_t changes = 0;
     time_point next_change = time.now();
     co_await send(self, client, "retry: 1000\n\n");
