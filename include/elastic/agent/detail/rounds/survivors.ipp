@@ -117,7 +117,7 @@ ELASTIC_DECL int survivors::ready() const {
 }
 
 ELASTIC_DECL bool survivors::is_inside(std::size_t slot) const {
-  if (slot >= places_.size()) return true;
+  if (!is_on() || slot >= places_.size()) return true;
   const place& entry = places_[slot];
   return entry.runs && !entry.is_ready && !entry.is_out;
 }
