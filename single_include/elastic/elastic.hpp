@@ -428,12 +428,12 @@ task<std::optional<T>> with_deadline(time_source& time, time_point deadline, tas
 
 namespace elastic {
 
-/// A command to an agent whose job runs.
+/// A command to the agent of a running job.
 struct job_command {
   /// The outcome of a command.
   struct outcome {
     bool is_done = false;
-    /// One sentence that says what was done, or why not; for `stacks`, several lines.
+    /// One sentence about the result, or the reason why there is none; for `stacks`, several lines.
     std::string text = {};
   };
 
@@ -450,7 +450,8 @@ struct job_command {
     checkpoint,
     /// This node leaves the job cleanly, as on SIGTERM; the others continue.
     drain,
-    /// Shows where the workers are: the outcome's text contains their stacks, in several lines.
+    /// Shows what the workers are doing: the outcome's text contains their stacks, in several
+    /// lines.
     stacks,
   };
 
@@ -460,8 +461,8 @@ struct job_command {
       : what(asked), reason(std::move(why)), within(limit) {}
 
   kind what = kind::checkpoint;
-  /// Who sent the command, and why: "by user 1000: GPU 3 is hot". For logs and other nodes, so it
-  /// must be printable and without line ends.
+  /// The sender and the reason of the command: "by user 1000: GPU 3 is hot". For logs and other
+  /// nodes, so it must be printable and without line ends.
   std::string reason = {};
   /// How long the checkpoint may take.
   duration within = std::chrono::seconds(60);
@@ -501,7 +502,7 @@ constexpr std::optional<job_command::kind> job_command_of(std::string_view name)
 
 namespace elastic {
 
-/// What a node announces about its workers to the other nodes of a round.
+/// The announcement of a node about its workers to the other nodes of a round.
 struct role_info {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   role_info() = default;
@@ -743,7 +744,7 @@ namespace elastic {
 /// "SIGKILL" for 9; "signal 42" for a number that has no name.
 ELASTIC_DECL std::string signal_name(int number);
 
-/// How a process ended: by its own exit code *or* by a signal, never one folded into the other.
+/// The end of a process: its own exit code *or* a signal; the two are never mapped to one number.
 ///
 /// Two more values describe a process whose status cannot be known. Both count as failures.
 /// `unknown`: other code in the host process took the status (it calls `wait(-1)` or ignores
@@ -806,30 +807,30 @@ struct run_result {
     int group_rank = 0;
     std::string role = "default";
     /// The host on which it ran, fully qualified if that is known.
-    std::string host;
+    std::string host = {};
     pid_t pid = 0;
     exit_status status = exit_status::unknown();
     /// When the agent learned of its death.
-    wall_time time;
+    wall_time time = {};
     /// The path in its TORCHELASTIC_ERROR_FILE; empty if it had none.
-    std::string error_file;
+    std::string error_file = {};
     /// The content of that file; empty if there is none.
-    std::optional<error_file_content> error;
+    std::optional<error_file_content> error = {};
     /// The last lines of its stderr, oldest first, at most `limits::report_stderr_lines`; empty
     /// if its stderr was not captured.
-    std::vector<std::string> last_stderr;
+    std::vector<std::string> last_stderr = {};
     /// It was most likely killed by the kernel because memory had run out.
     bool out_of_memory = false;
-    /// Where its core is, or how to get it; empty if it left none or that is not known.
-    std::string core_file;
-    /// That the disk of its log files was full when it failed, one sentence; otherwise empty.
-    std::string full_disk;
-    /// Why the agent considered it hung and killed it, such as "no heartbeat for 12.3 s (allowed 10
-    /// s)"; otherwise empty.
-    std::string hung;
-    /// What the workers waited for just before it was killed as hung, or after it had aborted;
-    /// empty if that is not known.
-    std::string stall;
+    /// The path of its core file, or how to obtain it; empty if there is none or that is not known.
+    std::string core_file = {};
+    /// A sentence that the disk of its log files was full when it failed; empty: it was not.
+    std::string full_disk = {};
+    /// The reason why the agent considered it hung and killed it, such as "no heartbeat for 12.3 s
+    /// (allowed 10 s)"; empty: it did not.
+    std::string hung = {};
+    /// The operation that the workers waited for just before it was killed as hung, or after it had
+    /// aborted; empty if that is not known.
+    std::string stall = {};
     /// It ended after the agent had told it to: it is a consequence of another failure, not a
     /// cause.
     bool stopped_by_agent = false;
@@ -845,7 +846,7 @@ struct run_result {
 
   /// How often ranks were given to new processes while other workers of the job continued.
   struct rank_replacements {
-    std::map<int, int> by_rank;
+    std::map<int, int> by_rank = {};
 
     void add(int rank) { ++by_rank[rank]; }
     bool empty() const { return by_rank.empty(); }
@@ -865,7 +866,7 @@ struct run_result {
     /// The largest number of different reasons that are kept.
     static constexpr std::size_t most_reasons = 8;
     /// Started without a standby, by the reason.
-    std::map<std::string, std::size_t> cold;
+    std::map<std::string, std::size_t> cold = {};
 
     /// Counts processes that were started without a standby.
     ELASTIC_DECL void add_cold(const std::string& reason, std::size_t count = 1);
@@ -884,17 +885,17 @@ struct run_result {
   worker_state state = worker_state::init;
   /// The workers of the last attempt that failed, in the order of their failures; those that ended
   /// because the agent stopped them are marked.
-  std::vector<failure> failures;
+  std::vector<failure> failures = {};
   /// How often the workers were restarted after a failure, and how often that was allowed.
   int restarts = 0;
   int max_restarts = 0;
   /// How the workers of this node were started in all attempts; empty unless an agent_part
   /// starts them.
-  worker_starts starts;
+  worker_starts starts = {};
   /// The ranks of this node that were replaced while other workers of the job continued.
-  rank_replacements replacements;
-  /// Why the run ended as it did, one sentence.
-  std::string reason;
+  rank_replacements replacements = {};
+  /// The reason for the end of the run, one sentence.
+  std::string reason = {};
   /// This node left the job because one of its workers or its node check reported that it is bad;
   /// the state is `failed`, but only for this node.
   bool left_as_bad = false;
@@ -902,9 +903,9 @@ struct run_result {
   /// made no progress (`restart_terms::while_progress`). Set only on the node where it was decided.
   bool is_hopeless = false;
   /// Where the log files are; empty if none are kept.
-  std::string log_directory;
+  std::string log_directory = {};
   /// The signal of the `stop` that ended the run, if it did.
-  std::optional<int> stop_signal;
+  std::optional<int> stop_signal = {};
   /// After success, if the workers ran a function: its return values in the workers of this node,
   /// by rank in the job, as JSON text; "null" if it returns nothing. A worker that called `exit(0)`
   /// before its function returned has none.
@@ -1205,8 +1206,9 @@ class ELASTIC_EXPORT child {
 
   virtual pid_t pid() const noexcept = 0;
 
-  /// Sends a signal to the process and its process group. If the process has ended it does nothing,
-  /// except that SIGKILL ends the lingering of what was left behind.
+  /// Sends a signal to the process and its process group. If the process has ended, it does
+  /// nothing, except that SIGKILL also ends the time for which the processes left behind may
+  /// linger.
   /// Result: true if the process had not ended.
   virtual bool signal(int number) noexcept = 0;
 
@@ -1215,7 +1217,7 @@ class ELASTIC_EXPORT child {
   virtual bool signal_process(int number) noexcept { return signal(number); }
 
   /// Sends a signal to the other processes of its session, if it has not ended. Default: does
-  /// nothing, since that of `signal_process` has reached them.
+  /// nothing, since the default of `signal_process` has reached them.
   virtual void signal_others(int number) noexcept { static_cast<void>(number); }
 
   /// Waits until the process itself has ended; its descendants may live on (see `end_tree`). May be
@@ -1235,8 +1237,9 @@ class ELASTIC_EXPORT child {
   /// The processes of the tree that have not ended and that /proc shows. `end_tree` waits for them.
   virtual std::vector<pid_t> left() { return {pid()}; }
 
-  /// What the process had left behind when it ended by itself, and `end_tree` has killed: the first
-  /// `limits::named_leftovers` of them, and one with the pid 0 if there were more.
+  /// The processes that were left behind when the process ended by itself, and that `end_tree` has
+  /// killed: the first `limits::named_leftovers` of them, and one with the pid 0 if there were
+  /// more.
   virtual std::vector<leftover> killed_leftovers() const { return {}; }
 };
 
@@ -1312,8 +1315,8 @@ struct process_spec {
   /// A descriptor that becomes `passed_number` of the process, borrowed in the same way; -1: none.
   int passed_fd = -1;
   static constexpr int passed_number = 5;
-  /// The place in which a launcher that has several starts it, such as a task of a scheduler. Other
-  /// launchers do not look at it.
+  /// The slot in which the process starts, such as a task of a scheduler, for a launcher that has
+  /// several slots. Other launchers ignore it.
   int slot = 0;
   /// The processors on which it may run; empty keeps the caller's.
   processor_set processors = {};
@@ -1485,7 +1488,7 @@ namespace elastic {
 struct rendezvous_round {
   /// Where the workers of a round meet: MASTER_ADDR, MASTER_PORT and who serves the store there.
   struct master_endpoint {
-    std::string address;
+    std::string address = {};
     std::uint16_t port = 0;
     /// True: an agent serves a store there, and every worker is its client. False: the worker of
     /// rank 0 is expected to serve it.
@@ -1538,7 +1541,7 @@ struct rendezvous_change {
 
   cause kind = cause::node_waiting;
   /// A clause that names the node: "node a_71_0 waits to join".
-  std::string reason;
+  std::string reason = {};
   /// How often workers of the job have failed, including this time; other changes do not count.
   int restarts = 0;
   /// If this node has lost the others: the time from now within which its workers must be gone,
@@ -1664,8 +1667,8 @@ struct worker_progress {
   /// The total number of steps; 0: unknown.
   std::int64_t total = 0;
   /// Free text of the worker, without control characters.
-  std::string text;
-  std::map<std::string, double> metrics;
+  std::string text = {};
+  std::map<std::string, double> metrics = {};
   /// False: the worker has reported this step before.
   bool is_new = true;
 };
@@ -1704,16 +1707,16 @@ class ELASTIC_EXPORT agent_part {
     bool has_succeeded = false;
     /// When it last sent a message over the control channel; the clock's epoch: never.
     time_point heard_at{};
-    /// How many bytes of output the agent has copied, and its files have.
+    /// The number of bytes of its output: those that the agent has copied, and those in its files.
     std::uint64_t written = 0;
     /// The file in which it reports a failure; empty: there is none.
     std::string error_file = {};
   };
 
-  /// What an agent provides to its parts. Every member is set.
+  /// The services that an agent provides to its parts. Every member is set.
   struct context {
     asio::any_io_executor strand;
-    /// The executor of the run's caller, for what needs no strand.
+    /// The executor of the run's caller, for work that needs no strand.
     asio::any_io_executor executor;
     /// Starts workers without the parts.
     std::shared_ptr<process_launcher> launcher;
@@ -1721,15 +1724,15 @@ class ELASTIC_EXPORT agent_part {
     logger log;
     /// The number of this node's workers.
     int local_world_size = 1;
-    /// The workers form a world. False: they are replicas, of which each restarts alone.
+    /// The workers form a world. False: they are replicas, each of which restarts alone.
     bool has_world = true;
     /// A failure replaces the worker that failed, and the others continue
     /// (`worker_spec::on_failure`).
     bool replaces_workers = false;
     /// The job may run with fewer nodes than can take part (`local_agent::options::job_may_grow`).
     bool job_may_grow = false;
-    /// The processes of the first attempt, without what only its round decides, such as ranks. Must
-    /// not be called before the part is created. After the run: none.
+    /// The processes of the first attempt, without the values that only its round decides, such as
+    /// ranks. Must not be called before the part is created. After the run: none.
     std::function<std::vector<process_spec>()> first_workers;
     /// The workers of this node that were started in the attempt. After the run: none.
     std::function<std::vector<attempt_worker>()> workers;
@@ -1746,8 +1749,8 @@ class ELASTIC_EXPORT agent_part {
     /// Sends a signal to a worker of the job if it runs on this node, as `local_agent::signal_rank`
     /// and `replica_set::signal_replica` do. Callable on any strand, at any time.
     std::function<void(int rank, int number, std::string reason)> signal;
-    /// To be called when a process of the part has ended and was not ended by the part. If the
-    /// kernel killed it for lack of memory, that says nothing about the workers.
+    /// Call it when a process of the part has ended and the part did not end it. If the kernel
+    /// killed it for lack of memory, that is not counted as a sign that workers ran out of memory.
     std::function<void(const exit_status&)> process_ended;
   };
 
@@ -1809,8 +1812,8 @@ class ELASTIC_EXPORT agent_part {
   /// Awaited while no worker runs: when this node waits for others, or for a restart.
   ELASTIC_DECL virtual task<void> prepare_attempt();
 
-  /// Awaited when the ranks of a round are known and no worker of it runs, for what the nodes of
-  /// the round have to tell each other. If the round ends meanwhile, it is cancelled.
+  /// Awaited when the ranks of a round are known and no worker of it runs, so that the nodes of the
+  /// round can exchange data. If the round ends meanwhile, it is cancelled.
   /// @param ranks  those of this node's workers
   ELASTIC_DECL virtual task<void> agree(rendezvous_round round, assigned_ranks ranks);
 
@@ -1821,14 +1824,14 @@ class ELASTIC_EXPORT agent_part {
   /// others are started. The default calls `begin_attempt`.
   ELASTIC_DECL virtual void begin_replacement(const rendezvous_round& round);
 
-  /// Changes the variables that a worker gets, before those of `worker_spec::env` and those that
-  /// the agent sets are added. Called when it is started, when it is told of another epoch, and
-  /// for processes that are only expected: before the first `agree`.
+  /// Changes the variables of a worker, before those of `worker_spec::env` and those that the agent
+  /// sets are added. Called when the worker is started, when it enters another epoch, and for
+  /// processes that are only expected: before the first `agree`.
   ELASTIC_DECL virtual void change_environment(const worker_identity& worker,
                                                environment_map& variables);
 
-  /// The descriptor that a worker gets (`process_spec::passed_fd`), which must stay open until
-  /// `beside_workers` is called; -1, the default: none. The first part that has one decides.
+  /// The descriptor that is passed to a worker (`process_spec::passed_fd`). It must stay open until
+  /// `beside_workers` is called. -1, the default: none. The first part that has one decides.
   ELASTIC_DECL virtual int passed_descriptor(int local_rank);
 
   /// Called when all workers of the attempt have been started.
@@ -1847,18 +1850,20 @@ class ELASTIC_EXPORT agent_part {
   /// Called when a worker of this node has ended.
   virtual void ended(const attempt_worker&) {}
 
-  /// Called when a worker of this node has written to stderr that something failed: the begin of a
-  /// traceback of Python, or that PyTorch cannot connect. Only for a stream that the agent copies.
+  /// Called when a worker of this node has reported a failure on stderr: the beginning of a Python
+  /// traceback, or PyTorch's message that it cannot connect. Only for a stream that the agent
+  /// copies.
   virtual void failing(int /*local_rank*/) {}
 
   /// Called before a hung worker is killed.
   virtual void hung(const hung_worker&) {}
 
-  /// Called when a worker of this node has reported that its script can be run in advance up to a
-  /// point.
+  /// Called when a worker of this node has reported that its script can be run in advance up to
+  /// `survive.prepare()`.
   ELASTIC_DECL virtual void prepared();
 
-  /// Awaited while workers that form a world run, concurrently with that of the other parts.
+  /// Awaited while workers that form a world run, concurrently with the same function of the other
+  /// parts.
   /// @param may_restart  whether another attempt can follow
   ELASTIC_DECL virtual task<void> beside_workers(bool may_restart);
 
@@ -1867,7 +1872,7 @@ class ELASTIC_EXPORT agent_part {
   ELASTIC_DECL virtual task<std::optional<job_command::outcome>> carry_out(job_command command);
 
   /// Awaited while the workers of this node have succeeded and those of other nodes have not,
-  /// concurrently with that of the other parts. It is cancelled when the wait ends.
+  /// concurrently with the same function of the other parts. It is cancelled when the wait ends.
   ELASTIC_DECL virtual task<void> beside_exit_barrier();
 
   // ---- when an attempt ends ---------------------------------------------------------------------
@@ -1885,8 +1890,8 @@ class ELASTIC_EXPORT agent_part {
   /// Called when the workers are about to be stopped for a restart.
   ELASTIC_DECL virtual void end_attempt();
 
-  /// Awaited when the workers have ended and none follows, however the run ended, before the node
-  /// leaves the rendezvous. When it returns, no process of the part is left.
+  /// Awaited when the workers have ended and no others will start, however the run ended, before
+  /// the node leaves the rendezvous. When it returns, no process of the part is left.
   ELASTIC_DECL virtual task<void> end();
 
   /// Awaited last, however the run ended: the workers have ended, the node has left the rendezvous,
@@ -1900,8 +1905,8 @@ class ELASTIC_EXPORT agent_part {
 
 namespace elastic {
 
-/// Whether each worker gets a guard: a tiny process that kills whatever the worker leaves behind,
-/// when the worker ends, on request, or when this program ends.
+/// Whether each worker has a guard: a tiny process that kills all processes that the worker leaves
+/// behind, when the worker ends, on request, or when this program ends.
 enum class guard_policy {
   /// Each worker has a guard; if that is not possible, no worker starts.
   required,
@@ -2221,7 +2226,8 @@ inline constexpr std::size_t worker_sections = 64;
 inline constexpr std::size_t worker_timers = 1024;
 /// The vault: the header of a slot, the manifest in it, one message of a worker, the workers'
 /// connections for each worker, how often a generation is restored without a later one, how much
-/// of a slot is allocated before the agent does something else, and what a node tells the others.
+/// of a slot is allocated before the agent does something else, what a node tells the others, and
+/// the longest time that a worker may say a restore took.
 inline constexpr std::size_t vault_header_bytes = 4096;
 inline constexpr std::uint64_t vault_manifest_bytes = 64 * 1024 * 1024;
 inline constexpr std::size_t vault_message_bytes = 4096;
@@ -2230,6 +2236,7 @@ inline constexpr int vault_restores = 3;
 inline constexpr std::uint64_t vault_piece_bytes = 64 * 1024 * 1024;
 inline constexpr std::size_t vault_report_entries = 16 * 1024;
 inline constexpr std::size_t vault_report_bytes = 1024 * 1024;
+inline constexpr std::chrono::seconds vault_restore{100'000'000};
 /// The shortest time between two records of generations in the journal.
 inline constexpr std::chrono::seconds vault_record_interval{10};
 /// Connections of all workers of an agent to its control channel, for each worker.
@@ -2395,8 +2402,8 @@ ELASTIC_DECL std::string limit_reached(int number, const std::string& root = "")
 
 namespace elastic::detail {
 
-/// The first `most` bytes of a file, such as one in /proc, whose size nobody knows before it is
-/// read; empty if it is gone or this user may not read it.
+/// The first `most` bytes of a file whose size is unknown before it is read, such as one in /proc;
+/// empty if it is gone or this user may not read it.
 ELASTIC_DECL std::string read_proc_file(const std::string& path, std::size_t most);
 
 /// The number after `label` in the first line that begins with it: 12 for "oom_kill " in the lines
@@ -2418,14 +2425,15 @@ namespace elastic::detail {
 /// The file that a relative `path` names for a process that starts in `directory`.
 ELASTIC_DECL std::string seen_from(const std::string& directory, const std::string& path);
 
-/// Refuses what the kernel would not take as it is: a text with a zero byte, where it would
-/// silently cut it off, and a signal that does not exist. Errors: `errc::invalid_argument`.
+/// Refuses values that the kernel would not use unchanged: a text with a zero byte, which it would
+/// silently cut off there, and a signal that does not exist. Errors: `errc::invalid_argument`.
 ELASTIC_DECL void refuse_unusable(const process_spec& spec);
 
 /// The path to execute, found as `execvp` does it: a name without a slash is looked up in PATH.
 ///
-/// The parent does this before the start, so that an error can say what was searched and the child
-/// need not allocate memory. Errors: `errc::program_not_found`, `errc::program_not_executable`.
+/// The parent does this before the start, so that an error can name the searched folders and the
+/// child need not allocate memory. Errors: `errc::program_not_found`,
+/// `errc::program_not_executable`.
 ELASTIC_DECL std::string find_program(const process_spec& spec);
 
 /// The same. If a file system on the way may hang, the lookup runs on a thread. It also touches the
@@ -2639,7 +2647,7 @@ enum class spawn_stage {
 struct spawn_result {
   pid_t pid = -1;
   int pidfd = -1;
-  /// 0 if the program runs; otherwise what failed is in `stage`.
+  /// The `errno`; 0 if the program runs. `stage` says which step failed.
   int failure = 0;
   spawn_stage stage = spawn_stage::prepare;
 };
@@ -2659,7 +2667,7 @@ struct child_plan {
   /// The soft and the hard limit, in the kernel's form; null: those of the parent.
   const std::uint64_t* open_files;
   int streams[3];
-  /// What becomes descriptors 3 to 5; -1: nothing.
+  /// The sources of descriptors 3 to 5; -1: none.
   int passed[3];
   int program;
   pid_t parent;
@@ -2756,8 +2764,8 @@ ELASTIC_RUNS_IN_CHILD inline bool pass_descriptors(const child_plan& plan) {
   return true;
 }
 
-// For kernels before 5.9 and for filters that reject close_range: closes what /proc lists, else
-// every number.
+// For kernels before 5.9 and for filters that reject close_range: closes the descriptors that /proc
+// lists or, without /proc, every number.
 ELASTIC_RUNS_IN_CHILD inline void close_one_by_one(int first, int kept) {
   struct entry_head {
     std::uint64_t inode;
@@ -2863,7 +2871,7 @@ inline std::vector<char*> pointers_to(const std::string* first,
   return pointers;
 }
 
-/// How long what a process leaves behind may linger, within its bounds.
+/// The time for which processes left behind may linger, within its bounds.
 inline std::chrono::milliseconds linger_of(const process_spec& spec) {
   const duration bounded = std::clamp<duration>(spec.linger, duration::zero(), limits::linger);
   return std::chrono::ceil<std::chrono::milliseconds>(bounded);
@@ -2876,20 +2884,20 @@ inline bool is_private(int fd) {
   return flags >= 0 && (flags & FD_CLOEXEC) != 0;
 }
 
-/// What to start: the program of a process_spec, or another one (a guard) on its behalf.
+/// The request to start the program of a process_spec, or another program (a guard) on its behalf.
 struct spawn_request {
   /// Its environment, directory and streams.
   const process_spec& spec;
-  /// Executed if `program` is not set.
+  /// The path of the program; executed if `program` is not set.
   const std::string& path;
-  /// From the program's name on.
+  /// The arguments, beginning with the program's name.
   std::vector<char*> arguments;
   bool die_with_parent = false;
   /// Its soft limit of open files; empty: that of this process.
   std::optional<std::uint64_t> open_files = {};
-  /// An open file to be executed; -1: none. It and what is passed have numbers over 5.
+  /// An open file to be executed; -1: none. It and the passed descriptors have numbers above 5.
   int program = -1;
-  /// What becomes descriptors 3 and 4, besides that of the spec; -1: nothing.
+  /// The sources of descriptors 3 and 4, in addition to that of the spec; -1: none.
   int passed[2] = {-1, -1};
 };
 
@@ -2967,7 +2975,8 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack, cons
   return result;
 }
 
-/// What follows "#!" in the first line of a script, up to the next blank; empty if it has none.
+/// The interpreter after "#!" in the first line of a script, up to the next blank; empty if there
+/// is none.
 inline std::string interpreter_of(const std::string& path) {
   constexpr std::size_t most = 256;
   const std::string line = read_proc_file(path, most);
@@ -3056,9 +3065,10 @@ inline std::string interpreter_of(const std::string& path) {
 
 namespace elastic {
 
-/// Starts guards as children of other processes of this host, for a `guarded_launcher`, which holds
-/// their sockets and pidfds all the same: it watches and signals their workers as those of its own
-/// guards. Programs use the one of the module slots (`add_slots`).
+/// Starts guards as children of other processes on this host, for a `guarded_launcher`. The
+/// launcher still holds their sockets and pidfds, so it watches and signals their workers like
+/// those of its own guards. elasticrun has an implementation for the tasks of a scheduler
+/// (`add_slots`).
 ///
 /// Thread-safety: one strand at a time.
 class ELASTIC_EXPORT guard_spawner {
@@ -3069,12 +3079,12 @@ class ELASTIC_EXPORT guard_spawner {
   friend class guarded_launcher;
 
   // Starts a guard as `detail::spawn` does, but gives it the pidfd of its parent instead of that in
-  // the request. What the request refers to exists until the task has ended.
+  // the request. Everything that the request refers to outlives the task.
   //
-  // Result: as of `detail::spawn`, with the guard's pidfd. Empty: this process is to start it.
-  // Errors: `errc::start_failed` if the other process has ended; `errc::invalid_argument` if it
-  // cannot take the request. Cancellation: all types; a guard that was started ends when its socket
-  // is closed.
+  // Result: as of `detail::spawn`, with the guard's pidfd. Empty: the launcher starts the guard
+  // itself. Errors: `errc::start_failed` if the other process has ended; `errc::invalid_argument`
+  // if it cannot take the request. Cancellation: all types; a guard that was started ends when its
+  // socket is closed.
   virtual task<std::optional<detail::spawn_result>> spawn(detail::spawn_request request) = 0;
 };
 
@@ -3096,8 +3106,8 @@ class ELASTIC_EXPORT output_sink {
   /// prefix, and a line longer than `limits::copy_line_bytes`. A slow sink makes the processes
   /// wait, not the event loop.
   ///
-  /// Errors: none; output that cannot be shown is dropped. A sink that throws gets no more output
-  /// of that process, and the log says so.
+  /// Errors: none; output that cannot be shown is dropped. A sink that throws receives no more
+  /// output of that process, and the log says so.
   /// Cancellation: all types; a part may have been written.
   virtual task<void> write(std::string_view bytes) = 0;
 
@@ -3127,35 +3137,35 @@ struct event {
     int role_rank = 0;
     int role_world_size = 0;
     /// As in Python's subprocess: negative for a signal. Only set for a failed worker.
-    std::optional<int> exit_code;
+    std::optional<int> exit_code = {};
   };
 
   /// "torchelastic.worker.status.SUCCEEDED" and similar names, also for agents.
-  std::string name;
+  std::string name = {};
   origin source = origin::agent;
-  std::string run_id;
-  std::string role;
-  std::string hostname;
-  std::string rdzv_backend;
+  std::string run_id = {};
+  std::string role = {};
+  std::string hostname = {};
+  std::string rdzv_backend = {};
   /// The end of a worker or an agent: "SUCCEEDED", "FAILED", "TERMINATED"; "START" for a worker
   /// that was started; an action of an agent, with `duration_ms`: "RENDEZVOUS",
   /// "ASSIGN_WORKER_RANKS", and "REPLACED" if workers outlived a round, which torchelastic does not
   /// have.
-  std::string state;
+  std::string state = {};
   /// Seconds since the agent started to run.
   std::int64_t total_run_time = 0;
   int agent_restarts = 0;
   /// Those of the last round whose workers were started; empty before the first.
-  std::optional<int> group_rank;
-  std::optional<int> group_world_size;
+  std::optional<int> group_rank = {};
+  std::optional<int> group_world_size = {};
   /// The program's file name.
-  std::string entry_point;
+  std::string entry_point = {};
   /// JSON text of the worker's error file, or why the agent failed; empty if nothing failed.
-  std::optional<std::string> raw_error;
+  std::optional<std::string> raw_error = {};
   /// The duration of an agent's action, in milliseconds.
-  std::optional<double> duration_ms;
+  std::optional<double> duration_ms = {};
   /// Only set for a worker's event.
-  std::optional<worker_part> worker;
+  std::optional<worker_part> worker = {};
 };
 
 }  // namespace elastic
@@ -3185,9 +3195,9 @@ class ELASTIC_EXPORT metric_handler {
   /// One measured value, such as "workers.trainer.remaining_restarts" = 2.
   struct metric {
     std::string group = "torchelastic";
-    std::string name;
+    std::string name = {};
     std::int64_t value = 0;
-    wall_time time;
+    wall_time time = {};
   };
 
   virtual ~metric_handler() = default;
@@ -3236,11 +3246,11 @@ struct agent_services {
     std::shared_ptr<guard_spawner> spawner = {};
   };
 
-  /// A guest of an agent.
+  /// A part of an agent: see agent_part.
   struct part {
-    /// The name for people, which no other part has: "diagnosis".
-    std::string name;
-    agent_part::factory make;
+    /// The unique name of the part in messages, such as "diagnosis".
+    std::string name = {};
+    agent_part::factory make = {};
   };
 
   /// The rendezvous backends that a launch_config can name; a local_agent has a rendezvous and does
@@ -3268,7 +3278,7 @@ struct agent_services {
   /// Where the agent shows the output that it copies. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
-  /// The guests of the agent, in the order in which it calls them: see `add_part`. An agent takes
+  /// The parts of the agent, in the order in which it calls them: see `add_part`. An agent takes
   /// the list when it is constructed; later changes have no effect on it. Default: none.
   std::vector<part> parts = {};
   /// Default: silent.
@@ -3295,11 +3305,11 @@ struct agent_services {
 };
 
 /// Adds a part to the end of `agent_services::parts`.
-/// Errors: `errc::invalid_argument` if there is a part of this name.
+/// Errors: `errc::invalid_argument` if a part has this name already.
 ELASTIC_DECL void add_part(agent_services& services, std::string name, agent_part::factory make);
 
-/// The same for a part that the caller owns, too, and that every agent with these services gets.
-/// Errors: the same; `errc::invalid_argument` if it is null.
+/// The same for a part that already exists. The caller shares it with every agent that uses these
+/// services. Errors: the same; `errc::invalid_argument` if it is null.
 ELASTIC_DECL void add_part(agent_services& services, std::string name,
                            std::shared_ptr<agent_part> shared);
 
@@ -3696,16 +3706,17 @@ namespace elastic::detail {
 
 class request_inbox;
 
-/// The end of a run that most programs have, as a function of the library.
+/// Starts a run with the type of handler that most programs use. It is compiled once, in the
+/// library.
 ELASTIC_DECL void start_run(const asio::any_io_executor& executor, task<run_result> work,
                             end_of_task<run_result>::handler on_end,
                             shared_cancellation cancellation);
 
-/// What stops the run of an inbox.
+/// A function that stops the run of an inbox when it is cancelled.
 ELASTIC_DECL cancel_function stop_by_cancellation(std::shared_ptr<request_inbox> inbox);
 
 /// Runs `work`, which serves the inbox, on the executor. The cancellation slot of the token's
-/// handler stops it at any time, also before it has begun, and so it has a result.
+/// handler stops it at any time, even before it has begun. It then still has a result.
 template <class Result, class CompletionToken>
 auto async_run(asio::any_io_executor executor, std::shared_ptr<request_inbox> inbox,
                task<Result> work, CompletionToken&& token) {
@@ -3723,7 +3734,7 @@ namespace elastic {
 
 /// How to stop an agent; the argument of `local_agent::stop`.
 struct stop_request {
-  /// The signal that the workers get first. SIGKILL: they are killed at once.
+  /// The first signal to the workers. SIGKILL: they are killed at once.
   int signal = SIGTERM;
   /// How long they may take before they are killed; empty: the worker_spec's.
   std::optional<duration> grace = {};
@@ -3735,8 +3746,8 @@ struct stop_request {
   /// Whether something is wrong with the node, so that it must stay out of the job for a while
   /// (`rendezvous_parameters::exclude_for`).
   bool is_node_bad = false;
-  /// Whether the workers have done what they were for, such as servers whose client has succeeded.
-  /// The log then has the request as information, not as a warning.
+  /// Whether the workers have served their purpose, such as servers whose client has succeeded. The
+  /// request is then logged as information, not as a warning.
   bool is_planned = false;
 };
 
@@ -3954,11 +3965,11 @@ class log_file {
 
 namespace elastic {
 
-/// Which output of the workers is shown, how it is shown, and what is kept.
+/// The options for the workers' output: what is shown, in which format, and what is kept.
 struct log_options {
   /// How the workers' lines are shown.
   enum class line_format {
-    /// As the worker wrote them; teed ones with a prefix.
+    /// As the worker wrote them; teed lines have a prefix.
     text,
     /// Each as a JSON object, whether teed or not: time, host, role, rank, local_rank, attempt,
     /// stream, text.
@@ -3967,14 +3978,14 @@ struct log_options {
 
   line_format format = line_format::text;
   /// The local ranks whose output is shown; empty: all. Log files are always complete.
-  std::vector<int> local_ranks_filter;
+  std::vector<int> local_ranks_filter = {};
   /// Lines of any worker's stdout that contain one of these texts are also written to
   /// `filtered_stdout.log` in the directory of the attempt, each with the worker's prefix.
-  std::vector<std::string> duplicate_stdout_filters;
+  std::vector<std::string> duplicate_stdout_filters = {};
   /// The same for stderr and `filtered_stderr.log`.
-  std::vector<std::string> duplicate_stderr_filters;
+  std::vector<std::string> duplicate_stderr_filters = {};
   /// When log files are rotated. With a size, redirected output also passes through the agent.
-  log_file::rotation rotation;
+  log_file::rotation rotation = {};
 };
 
 /// Errors: `errc::invalid_argument`, naming the option that is impossible on a node with that many
@@ -4010,7 +4021,7 @@ inline constexpr const char* entrypoint_variable = "ELASTIC_ENTRYPOINT";
 /// arguments; create one by hand if only the names of a program's functions are known.
 struct function_call {
   /// The name under which the worker's program has registered the function.
-  std::string name;
+  std::string name = {};
   /// The text of a JSON array: the arguments in order.
   std::string arguments = "[]";
 };
@@ -4141,11 +4152,11 @@ class exit_selection {
 
 namespace elastic {
 
-/// Whom the first signal of a stop reaches. SIGKILL always reaches everyone.
+/// The receivers of the first signal of a stop. SIGKILL always reaches all processes.
 enum class signal_scope {
-  /// Each process alone, so that what it has started works on while it saves its work. After half
-  /// of the grace period, what is left of its session gets the signal, too: the process may be a
-  /// shell that does not pass it on. No process gets it twice.
+  /// Each process alone, so that the processes that it has started keep working while it saves its
+  /// work. After half of the grace period, the rest of its session receives the signal, too: the
+  /// process may be a shell that does not pass it on. No process receives it twice.
   process,
   /// Each process and its process group.
   group,
@@ -4157,7 +4168,7 @@ struct stop_plan {
   int signal = SIGTERM;
   /// The grace period, common to all processes. Zero or less kills them at once.
   duration grace = std::chrono::seconds(30);
-  /// Whom the signal reaches.
+  /// The receivers of the signal.
   signal_scope scope = signal_scope::process;
 
   friend bool operator==(const stop_plan&, const stop_plan&) = default;
@@ -4224,7 +4235,8 @@ struct worker_spec {
     /// arguments are added; `${rank}` and the others as in `worker_spec::env`. Empty: no worker has
     /// a command.
     std::string command;
-    /// For which ranks of the job it is: the first and the last of each part; empty: for all.
+    /// The ranks of the job that it is for, as ranges with their first and last rank; empty: all
+    /// ranks.
     std::vector<std::pair<int, int>> ranks;
 
     /// Whether it is for the worker of a rank.
@@ -4243,15 +4255,15 @@ struct worker_spec {
   /// replace, `liveness` and `preempt_grace`.
   worker_contract contract = worker_contract::torch;
 
-  /// A path, or a name that is looked up in the PATH of `environment`.
-  std::string program;
+  /// The program: a path, or a name that is looked up in the PATH of `environment`.
+  std::string program = {};
   /// The program's arguments; `${local_rank}` in them is replaced by the worker's.
-  std::vector<std::string> arguments;
+  std::vector<std::string> arguments = {};
   /// A command in front of the program, for all workers or some.
-  wrapper wrap;
+  wrapper wrap = {};
   /// The base of the workers' environment, usually the launcher's own (`environment_from`). The
   /// agent adds the variables that it promises to its workers. A name is not empty and has no '='.
-  environment_map environment;
+  environment_map environment = {};
   /// A function of the program to run: the program's main must begin with `run_entrypoint`. The
   /// standard input of each worker then carries the call. Empty: the program runs normally.
   std::optional<function_call> function = {};
@@ -4259,27 +4271,27 @@ struct worker_spec {
   /// `${rank}`, `${local_world_size}`, `${world_size}`, `${node_rank}`, `${master_addr}`,
   /// `${master_port}` and `${role_name}` in the values are replaced by the worker's. Variables that
   /// the agent sets (`is_set_by_agent`) are refused, unless the contract is `plain`.
-  std::vector<std::pair<std::string, std::string>> env;
+  std::vector<std::pair<std::string, std::string>> env = {};
   /// Each worker sees one GPU, as if it were the only worker of its node: LOCAL_RANK is 0, and
   /// CUDA_VISIBLE_DEVICES, and HIP_VISIBLE_DEVICES if it is set, has only the entry of its local
   /// rank.
   bool virtual_local_rank = false;
   /// The processors of each worker, by local rank; empty: the agent's.
-  std::vector<processor_set> cpu_affinity;
+  std::vector<processor_set> cpu_affinity = {};
   /// Signals that workers ignore until they handle them themselves.
-  std::vector<int> ignored_signals;
+  std::vector<int> ignored_signals = {};
   /// The working directory; empty keeps the agent's.
-  std::string directory;
+  std::string directory = {};
 
   /// How often the workers may be restarted after a failure. 0: never.
   int max_restarts = 0;
   /// When to restart: after which delay, after which failures, and how many within which time.
-  restart_terms restart;
+  restart_terms restart = {};
   /// What happens to the other workers when one fails.
   failure_policy on_failure = failure_policy::restart;
   /// How long a worker that can rejoin may take to leave its epoch once it has asked whether that
   /// has ended (`worker_channel::is_change`), and how long it may wait for the answer; more than 0.
-  /// A worker that does not ask may be at work of its own, and has six times as long.
+  /// A worker that does not ask may still be computing, and has six times as long.
   duration rejoin_timeout = std::chrono::seconds(10);
   /// How long workers may take to end after the stop signal before they are killed.
   duration shutdown_timeout = std::chrono::seconds(30);
@@ -4287,8 +4299,8 @@ struct worker_spec {
   /// ended without being killed by the agent, before they are killed; at most an hour. The next
   /// attempt waits for them. 0: only helpers that clean up get time.
   duration linger = duration::zero();
-  /// Whom the stop signal reaches: each worker alone, and what it has started only after half of
-  /// that time; or all at once.
+  /// The receivers of the stop signal: at first only each worker, and its descendants after half of
+  /// `shutdown_timeout`; or all of them at once.
   elastic::signal_scope signal_scope = elastic::signal_scope::process;
   /// How long to wait at the end for the other agents.
   duration exit_barrier_timeout = std::chrono::seconds(300);
@@ -4297,7 +4309,7 @@ struct worker_spec {
   duration preempt_grace = duration::zero();
   /// When a worker that sends nothing over the control channel counts as hung, which counts as a
   /// failure. Default: never, except for time-outs that the worker itself sets.
-  liveness_settings liveness;
+  liveness_settings liveness = {};
   /// How often the agent samples its workers, from their reports and in /proc, to report which of
   /// them hold up the others (`job_event::type::worker_suspected`); it only reports them. 0: never.
   duration watch_interval = duration::zero();
@@ -4324,22 +4336,22 @@ struct worker_spec {
 
   /// Where the log directory of the run is created. Empty: in the temporary folder, and removed
   /// after success. "/dev/null": no files at all.
-  std::string log_dir;
+  std::string log_dir = {};
   /// The name of the run's directory there, for a program that runs several agents and keeps their
   /// files together. Empty: a unique name derived from the run id.
-  std::string log_name;
+  std::string log_name = {};
   /// The file of the journal. Empty: `journal.jsonl` in the run's log directory, if there is one.
   /// "/dev/null": none.
-  std::string journal;
+  std::string journal = {};
   /// Which streams of which local ranks the workers write to files themselves.
-  stream_selection redirects;
+  stream_selection redirects = {};
   /// Which streams go to both the file and the console.
-  stream_selection tee;
+  stream_selection tee = {};
   /// The prefix of each line of a teed stream; see `line_template` for its fields. Empty:
   /// "[<role><local_rank>]:".
-  std::string log_line_prefix_template;
+  std::string log_line_prefix_template = {};
   /// Which output is shown, how it is shown, and what is kept.
-  log_options logs;
+  log_options logs = {};
 
   /// How messages name a field of this struct, see `rendezvous_parameters::naming`. Empty:
   /// "worker_spec::max_restarts".
@@ -4468,10 +4480,10 @@ struct inbox_access;
 /// restarts all of them when one fails or the membership changes, until they succeed or the
 /// restarts are used up.
 ///
-/// It starts no thread, installs no signal handler and shares no state with others but the last
-/// line of a console. One object runs once.
-/// The run needs nothing of the object: the destructor asks it to stop, as `stop({})` does, and
-/// does not wait. The run then ends with a result whose state is `stopped`.
+/// It starts no thread and installs no signal handler. The only state that it shares with other
+/// objects is the last line of a console. One object runs once. The run does not depend on the
+/// object: the destructor asks it to stop, as `stop({})` does, and does not wait. The run then ends
+/// with a result whose state is `stopped`.
 ///
 /// Thread-safety: `stop`, `signal`, `signal_rank`, `ask`, `carry_out`, `dump` and the destructor
 /// from any thread; the rest from one thread at a time. `run` creates a strand on its caller's
@@ -4481,16 +4493,17 @@ class local_agent {
  public:
   /// The parts of a local_agent.
   struct options {
-    worker_spec workers;
+    worker_spec workers = {};
     /// How this node meets the others: a handler, or a coroutine that chooses one before the first
     /// round. Must be set.
-    rendezvous_factory rendezvous;
-    agent_services services;
+    rendezvous_factory rendezvous = {};
+    agent_services services = {};
     /// A warning to log when the workers run for the first time, so that a job that cannot start
     /// reports only the reason for that.
     std::string notice = {};
-    /// How many nodes meet and where: "the job needs 2 nodes, which meet at host0:29400". Logged
-    /// after 5 s of waiting for the other nodes, and then every 30 s. Empty: nothing is logged.
+    /// The number of nodes and the place where they meet: "the job needs 2 nodes, which meet at
+    /// host0:29400". It is logged after 5 s of waiting for the other nodes, and then every 30 s.
+    /// Empty: not logged.
     std::string meeting = {};
     /// The job may run with fewer nodes than can take part: more may join while it runs.
     bool job_may_grow = false;
@@ -4544,7 +4557,7 @@ class local_agent {
   template <class CompletionToken>
   auto async_run(asio::any_io_executor, CompletionToken&&) && = delete;  // declare the agent first
 
-  /// Asks the agent to stop: the workers get the request's signal, its grace period, and then
+  /// Asks the agent to stop: the workers receive the request's signal and, after its grace period,
   /// SIGKILL. A second request kills at once if it escalates, and has no effect otherwise. May be
   /// called before `run`; has no effect after it.
   /// Errors: `errc::invalid_argument` if there is no such signal.
@@ -4586,10 +4599,10 @@ class local_agent {
                               std::forward<CompletionToken>(token));
   }
 
-  /// Writes what the agent does, and since when, as a few lines for people: its step, the round,
-  /// the workers with their processes, and what was sent to them. It needs no answer of the agent's
-  /// strand: call it from another thread, or from a debugger, when the program seems stuck. The
-  /// lines are no contract.
+  /// Writes a readable summary of the agent's state in a few lines: its step and since when it is
+  /// in it, the round, the workers with their processes, and the signals sent to them. It works
+  /// even if the agent's strand is blocked: call it from another thread, or from a debugger, when
+  /// the program seems stuck. The format may change.
   /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
   ELASTIC_DECL void dump(std::ostream& out) const;
 
@@ -4598,7 +4611,7 @@ class local_agent {
 
   std::shared_ptr<detail::request_inbox> inbox_;
   std::shared_ptr<detail::run_monitor> monitor_;
-  /// What the run takes; null afterwards.
+  /// The state that the run takes over; null afterwards.
   std::unique_ptr<detail::pending_agent> pending_;
 };
 
@@ -4636,8 +4649,8 @@ class log_layout {
   /// so that it must be done on a thread.
   ELASTIC_DECL static bool base_may_hang(const std::string& base);
 
-  /// Why the directory is not in the preferred temporary folder, for a warning; empty: it is, or
-  /// the user has named the directory.
+  /// The warning that says why the directory is not in the preferred temporary folder; empty: it
+  /// is, or the user has named the directory.
   const std::string& notice() const { return notice_; }
 
   bool is_enabled() const { return !root_.empty(); }
@@ -4645,7 +4658,7 @@ class log_layout {
   /// Whether calls that name files of this directory may hang.
   bool may_hang() const { return may_hang_; }
 
-  /// The directory did not answer in time: nothing may wait for it again.
+  /// Notes that the directory did not answer in time. Nothing may wait for it again.
   void give_up() { is_given_up_ = true; }
   bool is_given_up() const { return is_given_up_; }
 
@@ -4661,13 +4674,13 @@ class log_layout {
   /// Errors: `errc::file_access`, naming the directory; none of the attempt is left then.
   ELASTIC_DECL void start_attempt(int attempt, int local_world_size);
 
-  /// Creates a directory for one worker that is started beside others, which keep theirs: the one
-  /// of the attempt or, if that already exists, one whose name ends with the number of the epoch.
-  /// The one that the worker's slot had before is removed if it is empty.
+  /// Creates a directory for one worker that is started while others keep theirs. It is that of the
+  /// attempt or, if that exists already, one whose name ends with the number of the epoch. The
+  /// former directory of the worker's slot is removed if it is empty.
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL void add_worker(int attempt, int local_rank, std::int64_t epoch);
 
-  /// The worker has no files in this attempt, because its directory cannot be created.
+  /// Notes that the worker has no files in this attempt, because its directory cannot be created.
   ELASTIC_DECL void go_without_files(int attempt, int local_rank);
 
   /// Whether the worker has no files although there is a directory for them.
@@ -4694,7 +4707,7 @@ class log_layout {
   ELASTIC_DECL std::string filtered_stdout_file() const;
   ELASTIC_DECL std::string filtered_stderr_file() const;
 
-  /// The files of a worker, in a directory of a run that another object has made.
+  /// The files of a worker, found in the directory of a run that another object created.
   struct found_worker {
     int local_rank = 0;
     std::string stdout_file = {};
@@ -4703,7 +4716,7 @@ class log_layout {
 
   /// The workers that were started last in each slot and had files, by local rank.
   /// @param root  the directory of a run
-  /// Errors: none; what cannot be read has no workers.
+  /// Errors: none; directories that cannot be read count as empty.
   ELASTIC_DECL static std::vector<found_worker> find_workers(const std::string& root);
 
   /// The number of the attempt started last.
@@ -4717,10 +4730,11 @@ class log_layout {
   ELASTIC_DECL void discard_if_empty();
 
  private:
-  // The directory in which the user wants those of runs; the umask decides who may use it.
+  // The directory that the user named for the directories of runs. The umask decides who may use
+  // it.
   ELASTIC_DECL static void make_base(const std::filesystem::path& directory);
 
-  // A directory of this run, with those above it that are missing. Only this user can access them.
+  // Creates a directory of this run and its missing parents. Only this user can access them.
   ELASTIC_DECL void make(const std::filesystem::path& directory) const;
 
   [[noreturn]] ELASTIC_DECL static void refuse(const std::filesystem::path& directory,
@@ -4771,9 +4785,9 @@ class line_head {
   line_head(const char* text) { add_text(text); }
 
   line_head& add_text(std::string_view text);
-  /// When the line was read.
+  /// The time at which the line was read.
   line_head& add_time();
-  /// Which process wrote it.
+  /// The process that wrote it.
   line_head& add_pid();
 
   bool empty() const { return pieces_.empty(); }
@@ -4859,11 +4873,11 @@ struct output_plan {
   /// Lines of a stream that are also copied to another file, which several streams may share.
   struct matching_lines {
     /// Selects lines that contain any of these texts; empty: no lines.
-    std::vector<std::string> filters;
+    std::vector<std::string> filters = {};
     /// The prefix of every line; with `output_plan::json`, the start of its object.
-    line_head prefix;
+    line_head prefix = {};
     /// Where the lines go; must be used on one strand only.
-    std::shared_ptr<log_file> file;
+    std::shared_ptr<log_file> file = {};
   };
 
   enum class how {
@@ -4879,12 +4893,12 @@ struct output_plan {
   how kind = how::inherit;
   /// file: the file that the process writes. copy: the file that is written before the console;
   /// empty: no file. It is truncated first; its directory must exist.
-  std::string file;
+  std::string file = {};
   /// copy: when `file` is rotated.
-  log_file::rotation rotation;
+  log_file::rotation rotation = {};
   /// copy: the prefix of every line on the console. Empty: bytes are passed through unchanged and
   /// immediately, not line by line.
-  line_head prefix;
+  line_head prefix = {};
   /// copy: each line is shown as a JSON object, which begins with `prefix` (such as `{"rank":0,`)
   /// and ends with the member "text": the line without its end, as UTF-8 with invalid bytes
   /// replaced. A piece of a longer line (see `tee`) is an object with "more":true.
@@ -4892,9 +4906,9 @@ struct output_plan {
   /// copy: whether the console shows the stream.
   bool console = true;
   /// copy: the console of this stream; null: that of the process set.
-  std::shared_ptr<output_sink> sink;
+  std::shared_ptr<output_sink> sink = {};
   /// copy: lines that are also copied elsewhere.
-  matching_lines matches;
+  matching_lines matches = {};
   /// file and copy: remember the last lines (`limits::report_stderr_lines`) for a report.
   bool keep_tail = false;
 };
@@ -4952,10 +4966,10 @@ namespace elastic {
 /// Thread-safety: called on the agent's strand.
 class ELASTIC_EXPORT logs_specs {
  public:
-  /// Where the two streams of one worker go.
+  /// The destinations of the two streams of one worker.
   struct worker_output {
-    output_plan out;
-    output_plan err;
+    output_plan out = {};
+    output_plan err = {};
   };
 
   /// The workers of one attempt, for whose output a plan is needed.
@@ -5140,7 +5154,7 @@ class restart_ledger {
     bool is_hopeless = false;
   };
 
-  /// @param name  how the reasons of decisions name `max_restarts`
+  /// @param name  the name of `max_restarts` in the reasons of decisions
   ELASTIC_DECL explicit restart_ledger(int max_restarts, worker_spec::restart_terms terms = {},
                                        std::string name = "max_restarts");
 
@@ -5211,7 +5225,7 @@ class restart_ledger {
 
 namespace elastic::detail {
 
-/// What the agent knows about one of its workers when an epoch ends.
+/// The facts that the agent knows about one of its workers when an epoch ends.
 struct survivor_facts {
   int rank = 0;
   bool runs = false;
@@ -5219,6 +5233,8 @@ struct survivor_facts {
   bool sent_survive = false;
   /// The connection on which it sent that is still open.
   bool has_channel = false;
+  /// It has said that it cannot rejoin any more, and why.
+  std::optional<std::string> withdrawn;
   /// It has succeeded.
   bool has_finished = false;
   /// It has left the epoch.
@@ -5237,13 +5253,15 @@ struct epoch_end {
   bool is_pause = false;
 };
 
-/// How many times the time-out a worker has that has not asked whether its epoch has ended. It may
-/// be at work of its own, such as an evaluation or a checkpoint, or wait for data.
+/// The number of time-outs that a worker has to leave its epoch if it has not asked whether the
+/// epoch has ended. It may be busy with its own work, such as an evaluation or a checkpoint, or
+/// wait for data.
 inline constexpr int rejoin_patience = 6;
 
-/// Until when a worker may take to leave an epoch.
-/// @param asked_at  when it was known to be in an operation with others, or to have left it by an
-///                  error: it then asks whether the epoch has ended; none: it may be at any work
+/// The time by which a worker must leave an epoch.
+/// @param asked_at  the time at which it asked whether the epoch has ended: it was then in an
+///                  operation with other workers, or had left one with an error; none: it may be
+///                  doing anything
 ELASTIC_DECL time_point rejoin_deadline(time_point epoch_end, std::optional<time_point> asked_at,
                                         duration timeout);
 
@@ -5263,7 +5281,7 @@ struct rejoin_step {
 /// Whether a worker can keep its process. Only workers that cannot are restarted.
 ELASTIC_DECL bool can_stay(const survivor_facts& worker);
 
-/// Why the workers of this node cannot stay, whatever they answer; empty if they can.
+/// The reason why the workers of this node cannot stay, whatever they answer; empty if they can.
 ELASTIC_DECL std::string obstacle_to(const epoch_end& end);
 
 /// Decides what this node does when an epoch ends. Pure.
@@ -5278,7 +5296,7 @@ enum class ask_answer { wait, change, no_change };
 ELASTIC_DECL ask_answer decide_ask(bool round_ends, std::optional<int> has_finished,
                                    bool is_overdue);
 
-/// What a node announces about itself in a new round.
+/// A node's announcement about itself in a new round.
 struct node_epoch {
   /// It can keep workers. Nodes of torchrun and nodes with another `on_failure` do not set this.
   bool replaces = false;
@@ -5288,20 +5306,20 @@ struct node_epoch {
   int place = -1;
   /// How many of its workers wait for the next epoch.
   int survivors = 0;
-  /// Why all workers of the job must restart; empty: this node knows no reason. It counts only if
-  /// no node took part in a later epoch.
+  /// The reason why all workers of the job must restart; empty: this node knows none. It counts
+  /// only if no node took part in a later epoch.
   std::string obstacle;
 
   friend bool operator==(const node_epoch&, const node_epoch&) = default;
 };
 
-/// How the nodes of a round begin an epoch.
+/// The plan by which the nodes of a round begin an epoch.
 struct epoch_plan {
   /// Every node can keep workers.
   bool is_possible = false;
   /// Waiting workers take part with their present processes.
   bool keeps_survivors = false;
-  /// Why they do not; empty if no worker waits.
+  /// The reason why they do not; empty if no worker waits.
   std::string reason;
   /// The group rank of each node.
   std::vector<int> places;
@@ -5453,7 +5471,7 @@ struct welcome {
 
 /// A line was invalid; the connection ends.
 struct refused {
-  std::string reason;
+  std::string reason = {};
 };
 
 /// Save a checkpoint and report it (`saved`, `not_saved`); the agent waits for at most `within`.
@@ -5487,7 +5505,7 @@ struct no_change {
 struct rejoin {
   std::int64_t epoch = 0;
   /// Each variable that a new process would get from its agent, by name.
-  std::map<std::string, std::string, std::less<>> environment;
+  std::map<std::string, std::string, std::less<>> environment = {};
 };
 
 /// The roles of the job have changed: the file named by ELASTIC_ROLES has this revision or a later
@@ -5526,31 +5544,31 @@ struct hello {
 /// The worker is alive. After the first heartbeat, the next is due within `timeout`, if set, or
 /// else within the time-out that the agent was given or has learned.
 struct heartbeat {
-  std::optional<duration> timeout;
+  std::optional<duration> timeout = {};
 };
 
 /// A section of its work begins. With a `timeout`, the section must end in that time, and no
 /// heartbeat is due meanwhile.
 struct enter {
-  std::string section;
-  std::optional<duration> timeout;
+  std::string section = {};
+  std::optional<duration> timeout = {};
 };
 
 /// The section has ended.
 struct leave {
-  std::string section;
+  std::string section = {};
 };
 
 /// Kill the worker after `after`, unless it sends `release` first. Sent again, it restarts the
 /// timer.
 struct expires {
-  std::string timer;
+  std::string timer = {};
   duration after{};
 };
 
 /// Do not kill the worker for this timer.
 struct release {
-  std::string timer;
+  std::string timer = {};
 };
 
 /// The worker's progress; counts as a heartbeat, unless it is automatic.
@@ -5558,9 +5576,9 @@ struct progress {
   std::int64_t step = 0;
   /// The total number of steps; 0: unknown.
   std::int64_t total = 0;
-  std::string text;
+  std::string text = {};
   /// At most `limits::control_metrics`.
-  std::map<std::string, double> metrics;
+  std::map<std::string, double> metrics = {};
   /// Sent by a library of the worker, not by its script, which may send nothing for long.
   bool automatic = false;
 };
@@ -5573,17 +5591,17 @@ struct saved {
 /// It is not saved, for this reason; empty: unknown.
 struct not_saved {
   std::int64_t id = 0;
-  std::string reason;
+  std::string reason = {};
 };
 
 /// If workers fail from now on, the job must not restart.
 struct no_restart {
-  std::string reason;
+  std::string reason = {};
 };
 
 /// This node cannot do the work and must leave the job.
 struct bad_node {
-  std::string reason;
+  std::string reason = {};
 };
 
 /// Stop watching this worker.
@@ -5592,6 +5610,11 @@ struct bye {};
 /// This process can leave an epoch and take part in the next one.
 struct survive {};
 
+/// It no longer can, for this reason: if a worker of the job fails from now on, all restart.
+struct withdraw {
+  std::string reason = {};
+};
+
 /// Its script has reached the point up to which another process can run it in advance.
 struct prepared {};
 
@@ -5599,7 +5622,7 @@ struct prepared {};
 /// its own.
 struct ask {
   std::int64_t epoch = 0;
-  std::string reason;
+  std::string reason = {};
 };
 
 /// The worker has left epoch `epoch` and waits for the next one.
@@ -5620,7 +5643,8 @@ struct await_roles {
 /// A message of a worker.
 using worker_message =
     std::variant<hello, heartbeat, enter, leave, expires, release, progress, saved, not_saved,
-                 no_restart, bad_node, bye, survive, ask, ready, finished, prepared, await_roles>;
+                 no_restart, bad_node, bye, survive, ask, ready, finished, prepared, await_roles,
+                 withdraw>;
 
 }  // namespace worker_messages
 
@@ -5790,8 +5814,8 @@ namespace elastic::detail {
 struct survivors_options {
   /// False: no worker outlives its epoch, and `survivors` does nothing.
   bool is_on = false;
-  /// How long a worker may take to leave its epoch (see `rejoin_deadline`), and the agent to answer
-  /// a worker's question.
+  /// The time that a worker may take to leave its epoch (see `rejoin_deadline`), and that the agent
+  /// may take to answer a worker's question.
   duration timeout{};
   std::shared_ptr<time_source> time;
   logger log;
@@ -5821,8 +5845,8 @@ class survivors {
 
   // ---- state ------------------------------------------------------------------------------------
 
-  /// Why all workers of the job must restart if one fails now; empty: as far as this node knows,
-  /// the others can stay.
+  /// The reason why all workers of the job must restart if one fails now; empty: as far as this
+  /// node knows, the others can stay.
   ELASTIC_DECL std::string obstacle() const;
 
   /// Whether a worker waits for the next epoch.
@@ -5831,20 +5855,23 @@ class survivors {
   /// How many workers wait for the next epoch.
   ELASTIC_DECL int ready() const;
 
-  /// Whether every running worker waits for the next epoch, so that none is in one.
-  ELASTIC_DECL bool are_apart() const;
+  /// Whether a worker takes part in an epoch: it runs, has not left the epoch, and no error has
+  /// taken it out.
+  ELASTIC_DECL bool is_inside(std::size_t slot) const;
 
   // ---- messages ---------------------------------------------------------------------------------
 
-  /// During the epoch: answers workers that ask whether it has ended, as late as the time-out
-  /// allows.
+  /// Answers workers that ask during the epoch whether it has ended. It answers as late as the
+  /// time-out allows, since a change may still arrive.
   ///
   /// Cancellation: all types; nothing else ends it.
   ELASTIC_DECL task<void> answer() &;
 
-  /// Ends the epoch: makes every worker that can stay leave it, within the time-out and `most`.
+  /// Ends the epoch: makes every worker that can stay leave it within the time-out.
+  /// @param most  the time after which the agent kills the workers that are still inside; they are
+  ///              told of it
   ///
-  /// Result: why all workers must restart; empty: those that are ready can stay.
+  /// Result: the reason why all workers must restart; empty: those that are ready can stay.
   /// Cancellation: all types; some may have left.
   ELASTIC_DECL task<std::string> leave(bool is_pause, duration most) &;
 
@@ -5856,9 +5883,13 @@ class survivors {
  private:
   struct place : survivor_facts {
     bool is_notified = false;
-    /// Since when it waits for the epoch to end: it has asked, or has left by itself.
+    /// An error has taken it out of the epoch before it was told of the end: it waits for the
+    /// answer to its question, and does nothing else.
+    bool is_out = false;
+    /// The time since which it waits for the epoch to end: it has asked, or has left by itself.
     std::optional<time_point> waits_since;
-    /// Since when it has no other work in the epoch: it has asked whether the epoch has ended.
+    /// The time since which it has no other work in the epoch: it has asked whether the epoch has
+    /// ended.
     std::optional<time_point> asked_at;
   };
 
@@ -5868,13 +5899,14 @@ class survivors {
   ELASTIC_DECL void take(place& entry, const worker_messages::ask& message);
   ELASTIC_DECL void take(place& entry, const worker_messages::ready& message);
   ELASTIC_DECL void take(place& entry, const worker_messages::finished& message);
+  ELASTIC_DECL void take(place& entry, const worker_messages::withdraw& message);
   template <class Message>
   void take(place&, const Message&) {}
   ELASTIC_DECL void send(std::size_t slot, const control_messages::agent_message& message);
-  // @param most  the latest deadline of each worker
-  ELASTIC_DECL time_point deadline_of(const place& entry, time_point began, time_point most) const;
-  ELASTIC_DECL void announce_change(time_point began, time_point most);
-  // Result: when to check again.
+  ELASTIC_DECL time_point deadline_of(const place& entry, time_point began) const;
+  // @param fence  the time at which the workers that are still inside are killed
+  ELASTIC_DECL void announce_change(time_point began, time_point fence);
+  // Result: the time of the next check.
   ELASTIC_DECL time_point answer_due(time_point now);
 
   worker_channels& channels_;
@@ -5958,8 +5990,8 @@ class agent_parts {
   std::vector<std::shared_ptr<agent_part>> parts_;
 };
 
-/// The members of a context that the caller of a run knows.
-/// @param inbox  of the agent or the replica_set
+/// A context with the members that the caller of a run knows.
+/// @param inbox  the inbox of the agent or the replica_set
 ELASTIC_DECL agent_part::context part_context(asio::any_io_executor strand,
                                               asio::any_io_executor executor,
                                               std::shared_ptr<request_inbox> inbox);
@@ -5975,7 +6007,7 @@ ELASTIC_DECL agent_services wrap_launcher(agent_services services, agent_parts& 
 namespace elastic::detail {
 
 /// Connects an agent to a job of several roles: passes news of its own role to the job, and news of
-/// the other roles to its workers. See `agent_services::roles`.
+/// the other roles to its workers. See `agent_services::connections`.
 ///
 /// Thread-safety: called on the strand of the agent.
 class role_link {
@@ -6001,7 +6033,7 @@ class role_link {
   /// The ports of one worker, by name.
   virtual const port_map& ports(std::size_t slot) const = 0;
 
-  /// What this node tells the other nodes about the addresses of its workers, whose ranks begin at
+  /// This node's report to the other nodes about the addresses of its workers, whose ranks begin at
   /// `base_rank` in this round.
   virtual std::string places(int base_rank) = 0;
 
@@ -6453,7 +6485,8 @@ class line_tail {
   /// The lines without their ends.
   ELASTIC_DECL std::vector<std::string> lines() const;
 
-  /// The same as the stream had them, and the number of bytes of the stream up to their end.
+  /// The same lines, unchanged with their ends, and the number of bytes of the stream up to their
+  /// end.
   const std::string& text() const { return text_; }
   std::uint64_t end() const { return end_; }
 
@@ -6504,7 +6537,7 @@ class tee {
   tee(const tee&) = delete;
   tee& operator=(const tee&) = delete;
 
-  /// Sets the process whose output this is, for prefixes that show it. Call it before `run`.
+  /// Sets the process that writes the output, for prefixes that show it. Call it before `run`.
   ELASTIC_DECL void begin(pid_t pid);
 
   /// Calls a function, which must not throw, for bytes that contain one of these texts, after they
@@ -6540,7 +6573,7 @@ class tee {
   char* buffer() { return large_ ? large_.get() : small_.data(); }
   std::size_t buffer_size() const { return large_ ? limits::copy_buffer_bytes : small_.size(); }
 
-  // Like `read`; also 0 once everything that `finish` still wanted is read.
+  // Like `read`; also 0 after `finish`, once the content that the pipe had at that time is read.
   ELASTIC_DECL ssize_t read_some();
   ELASTIC_DECL task<void> pass_on(std::string_view bytes);
   ELASTIC_DECL bool has_alarm(std::string_view bytes) const;
@@ -6634,16 +6667,16 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   /// Ends everything without waiting, because the owner is gone.
   ELASTIC_DECL void abandon() noexcept;
 
-  /// What the process does, and since when, for people: "process 1234 runs for 12.0 s".
+  /// The state of the process and its duration, for messages: "process 1234 runs for 12.0 s".
   ELASTIC_DECL std::string text(time_point now) const;
 
   const std::size_t index;
   pid_t pid = 0;
-  /// When the process began to run, to have ended, or to be cleared: the last of these.
+  /// The time of the last change: the process was started, has ended, or is being cleared.
   time_point since{};
   /// The signal that was last sent to end it, and when; 0: none was.
   std::pair<int, time_point> asked{};
-  /// How long what it leaves behind may linger.
+  /// The time for which processes that it leaves behind may linger.
   duration linger = duration::zero();
   std::unique_ptr<child> process;
   std::unique_ptr<tee> out;
@@ -6657,7 +6690,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   bool was_stopped = false;
   bool given_up = false;
   bool abandoned = false;
-  /// Its state when it had not ended for a while after SIGKILL.
+  /// The state of the process some time after SIGKILL, if it had not ended.
   std::optional<proc_snapshot> snapshot;
   std::exception_ptr clear_failure;
   asio::cancellation_signal cancel_watch;
@@ -6686,7 +6719,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
 
 namespace elastic::detail {
 
-/// The next step of a stop, and why.
+/// The next step of a stop, with the reason.
 struct stop_step {
   enum class action {
     /// Send `signal` to `target` of each running process (and SIGCONT to all, so that a stopped
@@ -6715,8 +6748,8 @@ struct stop_step {
 };
 
 /// Plans a stop: a signal to all, one deadline for all, SIGKILL for the rest. If the signal is for
-/// the processes alone, what they have started gets it halfway to the deadline. It is a pure state
-/// machine; its driver supplies the clock and the processes.
+/// the processes alone, the processes that they have started receive it halfway to the deadline. It
+/// is a pure state machine; its driver supplies the clock and the processes.
 class stop_ladder {
  public:
   explicit stop_ladder(stop_plan plan, duration killed_patience = limits::killed_patience);
@@ -6735,7 +6768,7 @@ class stop_ladder {
   duration killed_patience_;
   stage stage_ = stage::running;
   time_point deadline_{};
-  // When the others get the signal; `max`: not, or they have got it.
+  // The time at which the others receive the signal; `max`: never, or they have received it.
   time_point halftime_ = time_point::max();
 };
 
@@ -6797,16 +6830,17 @@ namespace elastic {
 ///
 /// When `stop` returns, everything that it runs in the background has ended. The destructor does
 /// not wait: it kills the processes that still run and ends each pending call with
-/// `operation_aborted`.
+/// `operation_aborted`. The context of the strand must outlive the set.
+///
 /// Thread-safety: one strand at a time, the one it was given.
 class process_set {
  public:
-  /// A process together with where its output goes.
+  /// A process with the destinations of its output.
   struct process {
     /// `out` and `err` replace its stdout and stderr descriptors.
-    process_spec process;
-    output_plan out;
-    output_plan err;
+    process_spec process = {};
+    output_plan out = {};
+    output_plan err = {};
     /// True: stdin is empty. False: stdin is that of `process`.
     bool has_empty_input = false;
   };
@@ -6815,9 +6849,9 @@ class process_set {
   struct process_end {
     std::size_t index = 0;
     pid_t pid = 0;
-    exit_status status;
-    time_point time;
-    wall_time wall;
+    exit_status status = {};
+    time_point time = {};
+    wall_time wall = {};
     /// Whether the set asked it to end or killed it.
     bool was_stopped = false;
   };
@@ -6844,7 +6878,7 @@ class process_set {
     /// How long the kernel may take to end a killed process before each check of its state.
     duration killed_patience = limits::killed_patience;
 
-    /// What tests replace.
+    /// The functions that tests replace.
     class probes {
       friend detail::internals;
       struct members {
@@ -6869,8 +6903,8 @@ class process_set {
   /// the slots below `limits::process_slots`, and takes 16 bytes for each up to the highest used.
   ///
   /// Errors: those of the launcher; `errc::file_access` (a log file) and `errc::start_failed` (a
-  /// pipe) for its output. The slot is then free. `errc::invalid_argument` if the slot was not
-  /// free, whose process is not affected, or does not exist.
+  /// pipe) for its output. The slot is then free. `errc::invalid_argument` if the slot does not
+  /// exist, or is not free; its process is then not affected.
   /// Cancellation: all types; either nothing was started or the process runs. Opening a file that
   /// hangs continues in the background.
   ELASTIC_DECL task<void> start(std::size_t index, named<process> plan) &;
@@ -6911,10 +6945,11 @@ class process_set {
   ELASTIC_DECL void begin_stop(stop_plan plan);
 
   /// Stops all processes: sends the plan's signal to each, waits for one common grace period, sends
-  /// SIGKILL to the rest, and clears every slot. The plan's scope says whom the signal reaches.
-  /// When it returns, nothing runs and all output is written, except what a console did not accept
-  /// within the grace period (at least `limits::console_after_stop`), or a file that hangs within
-  /// `limits::file_after_stop` after that. `next_end` and `take_ends` still return the ends.
+  /// SIGKILL to the rest, and clears every slot. The plan's scope defines which processes receive
+  /// the signal. When it returns, nothing runs and all output is written, except what a console did
+  /// not accept within the grace period (at least `limits::console_after_stop`), or a file that
+  /// hangs within `limits::file_after_stop` after that. `next_end` and `take_ends` still return the
+  /// ends.
   ///
   /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done;
   /// `errc::process_stuck`, naming the process and where in the kernel it waits, for a killed
@@ -6932,6 +6967,9 @@ class process_set {
   /// Kills every process now. A stop in progress then waits neither for its grace period nor for a
   /// blocked console, and for a file that hangs only `limits::file_after_stop`.
   ELASTIC_DECL void kill();
+
+  /// Kills one process now, if it runs. A stop in progress still waits for its output.
+  ELASTIC_DECL void kill(std::size_t index);
 
   /// Clears a slot: kills the descendants (and the process, if it runs), and waits until they are
   /// gone and the output is copied. It waits at most `limits::drain_after_exit` for an undetected
@@ -6951,7 +6989,7 @@ class process_set {
   /// How many processes run.
   std::size_t running() const { return state_->running; }
 
-  /// How many are being started.
+  /// The number of processes that are being started.
   std::size_t starting() const { return state_->starting.size(); }
 
   /// The process started last in a slot; 0 if none was.
@@ -6968,9 +7006,9 @@ class process_set {
   /// one.
   ELASTIC_DECL std::function<std::vector<std::string>()> tail_reader(std::size_t index) const;
 
-  /// Writes what each process of the set does, and since when, as a line for people: which run,
-  /// which are being started, which were sent a signal, and what a slot that is being cleared waits
-  /// for. The lines are no contract.
+  /// Writes one line about each process of the set, for humans: whether it runs or is being started
+  /// and for how long, the signal that it was sent, and what a slot that is being cleared waits
+  /// for. The format may change.
   /// Errors: those of the stream.
   ELASTIC_DECL void dump(std::ostream& out) const;
 
@@ -7001,13 +7039,15 @@ class process_set {
   using state_pointer = std::shared_ptr<state>;
   ELASTIC_DECL static slot_pointer find(const state& self, std::size_t index);
 
-  // What `tail` was made of, with its place in the stream; empty if the process itself wrote to a
+  // The source of `tail`, with its place in the stream; empty if the process itself wrote to a
   // file.
   ELASTIC_DECL detail::line_tail kept(std::size_t index) const;
   ELASTIC_DECL static void signal_all(state& self, int number);
 
-  // Sends a request to end, and notes who got it.
+  // Sends a request to end, and notes which processes received it.
   ELASTIC_DECL static void ask_all(state& self, int number, detail::stop_step::target whom);
+  ELASTIC_DECL static void ask(detail::process_slot& whom, int number,
+                               detail::stop_step::target which, time_point now);
   ELASTIC_DECL static void abandon(state& self) noexcept;
   ELASTIC_DECL static void require_free(const state& self, std::size_t index);
   ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index, process plan);
@@ -7055,7 +7095,7 @@ struct hang_hook_call {
   /// The directory of the worker's log files, and the file for the hook's output; empty: none.
   std::string log_directory;
   std::string output_file;
-  /// False: the worker is only looked at; no command runs.
+  /// False: the worker is only inspected by `look`, and no command runs.
   bool has_command = true;
 };
 
@@ -7068,8 +7108,8 @@ struct hang_hooks_services {
   logger log{};
   /// The output of hooks without a file; null: discarded.
   std::shared_ptr<output_sink> console{};
-  /// Awaited before the command of each call, while no worker has been killed yet; the command gets
-  /// its result. It must end by itself. Empty: not used.
+  /// Awaited before the command of each call, while no worker has been killed yet. Its result is
+  /// passed to the command. It must end by itself. Empty: not used.
   std::function<task<std::string>()> look{};
   /// Called when the hooks are done, so that their workers may be killed. Must not throw.
   std::function<void()> over{};
@@ -7110,7 +7150,7 @@ class hang_hooks {
   /// Kills the running hooks now. Their workers may then be killed.
   ELASTIC_DECL void stop_waiting();
 
-  /// Waits at most `within` until the hooks are done; then kills them.
+  /// Waits at most `timeout` until the hooks are done; then kills them.
   ///
   /// Cancellation: all types; throws `operation_aborted`, and the hooks continue.
   ELASTIC_DECL task<void> finish(duration timeout);
@@ -7143,7 +7183,7 @@ class hang_hooks {
     /// How many hooks have not ended, and how many of these are being started.
     int open = 0;
     int starting = 0;
-    /// Some hook runs; and the workers wait for it.
+    /// Whether some hook runs, and whether the workers wait for it.
     bool is_running = false;
     bool is_open = false;
     bool hurried = false;
@@ -7177,8 +7217,8 @@ class hang_hooks {
 
 namespace elastic::detail {
 
-/// Describes the processes of workers, from the settings of their node, their job and what opt-in
-/// modules add.
+/// Describes the processes of workers, from the settings of their node and their job and from the
+/// additions of opt-in modules.
 ///
 /// Thread-safety: one strand at a time.
 class process_builder {
@@ -7326,7 +7366,7 @@ class worker_calls {
   /// @param workers  0 if the workers run programs
   explicit worker_calls(std::size_t workers = 0) : files_(workers) {}
 
-  /// Has a process call the function. Errors: `errc::start_failed`.
+  /// Makes a process call the function. Errors: `errc::start_failed`.
   void add(std::size_t slot, const function_call& call, process_spec& process) {
     const auto workers = static_cast<int>(files_.size());
     files_.at(slot) = call_memfd::make(call.arguments, return_value_bound(workers));
@@ -7337,7 +7377,7 @@ class worker_calls {
     process.environment.push_back(variable + call.name);
   }
 
-  /// Takes the call of a worker that outlives its attempt.
+  /// Takes over the call of a worker that outlives its attempt.
   void keep(std::size_t slot, worker_calls& previous) {
     if (!files_.empty()) files_.at(slot) = std::move(previous.files_.at(slot));
   }
@@ -7346,7 +7386,7 @@ class worker_calls {
   bool is_used() const { return !files_.empty(); }
 
   /// The return value, as JSON, of a worker that has ended with success.
-  /// Errors: `errc::protocol_violation` if there is none, or none that is valid.
+  /// Errors: `errc::protocol_violation` if there is no valid value.
   std::string value(std::size_t slot) const {
     call_answer answer = files_.at(slot).answer();
     if (answer.kind == call_answer::content::garbage) {
@@ -7377,13 +7417,13 @@ class worker_calls {
 
 namespace elastic::detail {
 
-/// The directories and files that the output of the workers goes to. A full disk must not end a job
-/// that runs: once workers have run, those that are started later go without files if they must.
+/// The directories and files for the output of the workers. A full disk must not end a running job:
+/// once workers have run, those that are started later run without files if necessary.
 ///
 /// Thread-safety: one strand at a time.
 class worker_files {
  public:
-  /// The files in the log directory that have a worker's output; empty: none.
+  /// The files with a worker's output in the log directory; empty: none.
   struct output {
     std::string out;
     std::string err;
@@ -7394,14 +7434,14 @@ class worker_files {
   ELASTIC_DECL worker_files(const worker_spec& spec, log_layout& layout,
                             std::shared_ptr<logs_specs> logs, logger log);
 
-  /// Workers have run: from now on others can do without files.
+  /// Notes that workers have run. From now on, others can run without files.
   void become_optional() { are_optional_ = true; }
 
   /// Makes the directories of an attempt of all workers.
   /// Errors: `errc::file_access`, unless files are optional.
   ELASTIC_DECL task<void> start_attempt(int restart_count);
 
-  /// Makes those of some workers, which are started beside others.
+  /// Makes the directories of some workers that are started while others run.
   /// Errors: `errc::file_access`, unless files are optional.
   ELASTIC_DECL task<void> add_workers(int restart_count, std::vector<std::size_t> slots,
                                       std::int64_t epoch);
@@ -7416,8 +7456,8 @@ class worker_files {
   /// out: whether those may hang is not known.
   ELASTIC_DECL output files_of(const process_set::process& process) const;
 
-  /// Has a process go without files, whose start has failed; its output is shown.
-  /// Result: false if that does not help, or must not be.
+  /// Removes the files from the plan of a process whose start has failed. Its output is then shown.
+  /// Result: false if that does not help, or is not allowed.
   ELASTIC_DECL bool drop_files(const error& failure, std::size_t slot, int restart_count,
                                process_set::process& process);
 
@@ -7446,12 +7486,12 @@ class worker_files {
 
 namespace elastic::detail {
 
-/// That the file system of a file has no room for more, one sentence; empty: it has, or that is not
-/// known. A process that wrote there has failed because of that, or its output is incomplete.
+/// A sentence that the file system of a file is full; empty: it is not, or that is unknown. A
+/// process that wrote there has probably failed because of it, or its output is incomplete.
 ELASTIC_DECL std::string full_disk_of(const std::string& file);
 
-/// What failed workers left in files: error files, the end of their output, core files. What lies
-/// on a file system that may hang is read beforehand, on a thread and within a time limit.
+/// The files that failed workers left: error files, the end of their output, core files. Files on a
+/// file system that may hang are read in advance, on a thread and within a time limit.
 ///
 /// Thread-safety: one strand at a time.
 class worker_leftovers {
@@ -7464,7 +7504,7 @@ class worker_leftovers {
     std::string core_file;
   };
 
-  /// A failed worker, and where its files are.
+  /// A failed worker and the locations of its files.
   struct source {
     std::size_t slot = 0;
     pid_t pid = 0;
@@ -7474,25 +7514,25 @@ class worker_leftovers {
     /// Callable from any thread.
     std::function<std::vector<std::string>()> read_tail;
     bool core_dumped = false;
-    /// When its attempt was started; older core files are not its own.
+    /// The start of its attempt; older core files are not its own.
     std::time_t since = 0;
   };
 
   /// @param layout     must outlive this object
-  /// @param directory  in which the workers were started; empty: this process's
+  /// @param directory  the directory in which the workers were started; empty: this process's
   ELASTIC_DECL worker_leftovers(log_layout& layout, std::string directory,
                                 std::shared_ptr<time_source> time, logger log);
 
-  /// Reads what may hang, unless it was read before. A directory that does not answer within
-  /// `limits::log_directory_patience` is given up, and the log says so.
+  /// Reads the files that may hang, unless they were read before. If a directory does not answer
+  /// within `limits::log_directory_patience`, it is given up, and the log says so.
   ///
   /// Cancellation: all types; a thread that hangs keeps hanging.
   ELASTIC_DECL task<void> read_ahead(std::vector<source> failed);
 
-  /// What was read beforehand, or else reads it now.
+  /// The content that was read in advance; otherwise, reads it now.
   ELASTIC_DECL content read(const source& failed) const;
 
-  /// For a new process in a slot, or in all.
+  /// Forgets the files of one slot, or of all slots, because new processes start there.
   void forget(std::size_t slot) { read_.erase(slot); }
   void clear() { read_.clear(); }
 
@@ -7995,7 +8035,7 @@ class worker_group {
     std::string error_file;
     /// How it ended; empty while it runs.
     std::optional<process_set::process_end> end;
-    /// Why it was considered hung and killed; otherwise empty.
+    /// The reason why it was considered hung and killed; empty: it was not.
     std::string hung;
     /// It ended after `worker_group::stop` had told it to.
     bool stopped_by_agent = false;
@@ -8009,7 +8049,8 @@ class worker_group {
     bool is_start_reported = false;
   };
 
-  /// What workers report of an attempt as a whole; empty where none did.
+  /// The reports of workers that concern the whole attempt. A field is empty if no worker reported
+  /// it.
   struct worker_reports {
     /// Why the job must not be restarted if this attempt fails.
     std::optional<std::string> no_restart;
@@ -8022,7 +8063,8 @@ class worker_group {
     std::optional<std::int64_t> furthest_step;
   };
 
-  /// `layout` must outlive the group. Empty services get the defaults of `complete`.
+  /// `layout` must outlive the group. Empty services are replaced by the defaults of
+  /// `complete_services`.
   ELASTIC_DECL worker_group(asio::any_io_executor strand, worker_spec spec,
                             const agent_services& services, log_layout& layout);
   ELASTIC_DECL ~worker_group();
@@ -8030,24 +8072,23 @@ class worker_group {
   worker_group(const worker_group&) = delete;
   worker_group& operator=(const worker_group&) = delete;
 
-  /// From now on, if a worker fails, the others are immediately asked to end, before
-  /// `wait_for_outcome` returns; while hooks inspect hung workers, when the hooks are done. `stop`
-  /// with the same plan continues this stop.
+  /// From now on, if a worker fails, the others are asked to end at once, before `wait_for_outcome`
+  /// returns. If hooks inspect hung workers at that time, this happens when the hooks are done.
+  /// `stop` with the same plan continues this stop.
   void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
 
   /// Sets a function, which must not throw, that is called when all workers of a start have been
-  /// started. The journal learns of those that are hung or have ended meanwhile only after the
-  /// call.
+  /// started. Workers that became hung or ended meanwhile are recorded in the journal only after
+  /// the call.
   void on_start(std::function<void()> call) { on_start_ = std::move(call); }
 
-  /// Adds a guest of the group: it is asked how to start workers, and told what happens to them.
-  /// Nobody calls its functions about rounds and commands: those are an agent's. Call this before
-  /// `start`.
+  /// Adds a part to the group, which calls the part's functions about workers. Its functions about
+  /// rounds and commands are not called: only an agent calls them. Call this before `start`.
   ELASTIC_DECL void attach(std::shared_ptr<agent_part> part);
 
-  /// From now on the workers are replicas: they form no world, and the end of one does not affect
-  /// the others. Instead, `call`, which must not throw, is called with it. Call this before
-  /// `start`; its round and ranks then only number the replicas in their role.
+  /// Makes the workers replicas: they form no world, and the end of one does not affect the others.
+  /// Instead, `call`, which must not throw, is called with its local rank. Call this before
+  /// `start`, whose round and ranks then only number the replicas in their role.
   void treat_as_replicas(std::function<void(std::size_t local_rank)> call) {
     on_replica_end_ = std::move(call);
   }
@@ -8099,12 +8140,13 @@ class worker_group {
   /// `worker_spec::rejoin_timeout` and `most`, and then ends the others with everything that they
   /// left behind.
   ///
-  /// Result: why all workers of the job must restart; they keep running until `stop`. Empty: the
-  /// running workers wait for `rejoin`.
+  /// Result: the reason why all workers of the job must restart, which keep running until `stop`.
+  /// Empty: the running workers wait for `rejoin`.
   /// Errors: those of `process_set::clear`. Cancellation: all types; `stop` must follow.
   ELASTIC_DECL task<std::string> leave_epoch(bool is_pause, duration most) &;
 
-  /// Why the running workers cannot outlive the epoch, as far as this node knows; empty: they can.
+  /// The reason why the running workers cannot outlive the epoch, as far as this node knows; empty:
+  /// they can.
   ELASTIC_DECL std::string epoch_obstacle() const;
 
   /// Begins an epoch in which some workers of the job keep their processes: tells the waiting
@@ -8147,7 +8189,7 @@ class worker_group {
   /// Cancellation: all types; nothing else ends it while it samples.
   ELASTIC_DECL task<void> watch_work() &;
 
-  /// Waits at most `within` until the hooks that inspect hung workers are done; then kills them.
+  /// Waits at most `timeout` until the hooks that inspect hung workers are done; then kills them.
   /// Call it before `stop`, if there is time.
   ///
   /// Cancellation: all types; throws `operation_aborted`, and the hooks continue.
@@ -8168,7 +8210,7 @@ class worker_group {
 
   /// Asks the workers that accept requests for a checkpoint, over the control channel.
   ///
-  /// Result: when all have answered or ended, at the latest after `within`.
+  /// Result: available once all have answered or ended, at the latest after `timeout`.
   /// Cancellation: all types; throws `operation_aborted`.
   task<worker_channels::checkpoint_outcome> checkpoint(duration timeout) & {
     return channels_.checkpoint(timeout);
@@ -8181,7 +8223,7 @@ class worker_group {
   /// What the workers have reported in this attempt.
   const worker_reports& reports() const { return attempt_.reports; }
 
-  /// Tells the guests that the workers run.
+  /// Notifies the parts that the workers run.
   void announce(const agent_part::started_workers& start) { parts_->started(start); }
 
   /// Passes a signal on to every running worker, and to those that are being started as soon as
@@ -8195,6 +8237,11 @@ class worker_group {
   /// `stop` next.
   ELASTIC_DECL void kill();
 
+  /// The same for the workers that take part in an epoch, so that others may begin the next one:
+  /// those that have left it, and those that an error has taken out of it, stay.
+  /// Result: whether there were any.
+  ELASTIC_DECL bool kill_inside();
+
   worker_state state() const { return attempt_.state; }
 
   /// How many workers run.
@@ -8205,7 +8252,7 @@ class worker_group {
   /// `errc::start_failed`, with the same text.
   ELASTIC_DECL std::exception_ptr error_of_run(std::exception_ptr failure) const;
 
-  /// How many are being started.
+  /// The number of workers that are being started.
   std::size_t starting() const { return processes_.starting(); }
 
   /// The workers of the last attempt, by local rank.
@@ -8215,11 +8262,11 @@ class worker_group {
   /// of the others.
   ELASTIC_DECL std::vector<const worker*> failed() const;
 
-  /// The first of them; null if there is none.
+  /// The first worker that failed; null if none did.
   ELASTIC_DECL const worker* first_failed() const;
 
-  /// The same with its error file and output; empty if no worker failed, or it was stopped. Call it
-  /// after `stop`.
+  /// The failure of that worker with its error file and output; empty if no worker failed, or if
+  /// the agent stopped it. Call it after `stop`.
   ELASTIC_DECL std::optional<run_result::failure> first_failure() const;
 
   /// The workers that did not succeed, in the order of their ends. Call it after `stop`: their
@@ -8230,14 +8277,14 @@ class worker_group {
   /// succeeded and left a value. Call it after `stop`.
   ELASTIC_DECL std::map<int, std::string> return_values() const;
 
-  /// To be called when a process beside the workers was killed: if the kernel killed it for lack of
-  /// memory, no worker is reported as out of memory because of it.
+  /// Discounts one kill for lack of memory. Call it when a process other than a worker was killed,
+  /// so that no worker is reported as out of memory because of it.
   ELASTIC_DECL void forgive_oom_kill();
 
  private:
   friend detail::internals;
 
-  /// Replaces all guests by those of an agent, before `start`.
+  /// Replaces all parts by those of an agent, before `start`.
   ELASTIC_DECL void attach(std::shared_ptr<detail::agent_parts> parts);
 
   struct completed {};
@@ -8297,8 +8344,8 @@ class worker_group {
   ELASTIC_DECL job_context context_of(const rendezvous_round& round, std::string run_id,
                                       int restart_count) const;
 
-  /// Finds out the cause of an end. This takes time, so it follows after the other workers were
-  /// told.
+  /// Finds out the cause of an end. This takes time, so it happens after the other workers were
+  /// asked to end.
   ELASTIC_DECL void find_cause(const process_set::process_end& end);
   ELASTIC_DECL void update_state();
   ELASTIC_DECL void report_start();
@@ -8309,7 +8356,7 @@ class worker_group {
   ELASTIC_DECL task<std::string> look();
   ELASTIC_DECL run_result::failure describe(const worker& failed, const std::string& host) const;
 
-  // Before workers are started: none may run.
+  // Raises the number of descriptors that are available, before workers are started. None may run.
   ELASTIC_DECL task<void> make_room();
   ELASTIC_DECL task<void> start_each(rendezvous_round round, assigned_ranks ranks,
                                      std::string run_id, std::vector<int> restart_counts);
@@ -8346,12 +8393,13 @@ class worker_group {
     std::size_t succeeded = 0;
     bool has_failure = false;
     bool is_stop_announced = false;
-    /// A worker has aborted, and the owner's last look is finding out what the others wait for.
+    /// A worker has aborted, and an inspection that finds out what the others wait for is in
+    /// progress.
     bool is_looked_into = false;
     /// What the workers waited for before one was killed; empty: unknown.
     std::string stall;
     worker_reports reports;
-    /// By local rank, the last step that was reported, and when it first was.
+    /// By local rank: the last reported step, and the time of its first report.
     struct reported_step {
       std::int64_t number = -1;
       time_point time{};
@@ -8368,9 +8416,9 @@ class worker_group {
     /// is reported, too.
     int suspicions = 0;
     std::set<std::size_t> suspected;
-    /// Why workers were told to end although they can rejoin.
+    /// The reason why workers were asked to end although they can rejoin.
     std::string obstacle;
-    /// The signal that the workers were asked to end with.
+    /// The signal by which the workers were asked to end.
     std::optional<int> stop_signal;
     /// The local ranks of hung workers that hooks inspect, and the signals that end them
     /// afterwards.
@@ -8469,7 +8517,8 @@ namespace ELASTIC_ASIO_NAMESPACE {
 
 template <class CompletionToken, class... Result>
 struct async_result<elastic::error_code_token<CompletionToken>,
-                    void(std::exception_ptr, Result...)> {
+                    void(std::exception_ptr, Result...)>
+    : async_result<CompletionToken, void(elastic::detail::asio_error_code, Result...)> {
   template <class Initiation, class Token, class... Arguments>
   static auto initiate(Initiation&& initiation, Token&& token, Arguments&&... arguments) {
     using start = elastic::detail::error_code_initiation<std::decay_t<Initiation>>;
@@ -8765,10 +8814,10 @@ struct job_roles {
 
 namespace elastic {
 
-/// What a program that runs an agent does with the signals that it receives. The defaults are
+/// The reactions of a program that runs an agent to the signals that it receives. The defaults are
 /// torchrun's.
 struct signal_plan {
-  /// These stop the job cleanly; the workers get the same signal.
+  /// These stop the job cleanly; the workers receive the same signal.
   std::vector<int> stop = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
   /// These are passed on to the workers, and the job continues.
   std::vector<int> forward = {};
@@ -9079,6 +9128,9 @@ namespace detail {
 ELASTIC_DECL std::vector<std::string_view> meeting_settings(
     std::initializer_list<std::string_view> own);
 
+/// Errors: `errc::invalid_argument` for numbers of nodes that no job can have.
+ELASTIC_DECL void check_nodes(const rendezvous_parameters& parameters);
+
 }  // namespace detail
 
 }  // namespace elastic
@@ -9102,9 +9154,9 @@ struct launch_config {
     fork,
   };
 
-  /// Which processors the workers of a machine run on. The names are torchrun's.
+  /// The choice of processors for the workers of a machine. The names are torchrun's.
   enum class processor_binding {
-    /// Wherever this program may run.
+    /// All processors on which this program may run.
     none,
     /// All processors of the worker's NUMA node.
     node,
@@ -9122,7 +9174,7 @@ struct launch_config {
   /// output goes. If it names a function and no program, the program is this one, whose main must
   /// begin with `run_entrypoint`.
   worker_spec workers = {};
-  /// How the nodes of the job meet. `log` is set by `make_agent`.
+  /// The rendezvous of the job's nodes. `make_agent` sets `log`.
   rendezvous_parameters rendezvous = {};
 
   /// A job of one node: of `rendezvous`, only `run_id` and `use_ring` are used, and an empty run id
@@ -9142,9 +9194,10 @@ struct launch_config {
   guard_policy guard = guard_policy::best_effort;
   /// The guard's program, such as the installed elastic-guard; empty: the built-in one.
   std::string guard_file = {};
-  /// What decides where output goes: "default" or another name in the logs_specs_registry.
+  /// The object that decides where output goes: "default" or another name in the
+  /// logs_specs_registry.
   std::string logs_specs = "default";
-  /// Where events go: "null", "console" or another name in the event handler registry.
+  /// The handler of events: "null", "console" or another name in the event handler registry.
   std::string event_log_handler = "null";
 
   /// The signals that stop the job or are passed on to its workers if a program runs the agent; see
@@ -9167,9 +9220,9 @@ namespace elastic {
 ///     …
 ///     training.stop();      // on_end gets a result whose state is `stopped`
 ///
-/// One object runs once. The run needs nothing of the object: the destructor asks it to stop, as
+/// One object runs once. The run does not depend on the object: the destructor asks it to stop, as
 /// `stop()` does, and does not wait. The handler is still called, with a result whose state is
-/// `stopped`. Whoever waits for the end keeps the context running until then.
+/// `stopped`. If you wait for the end, keep the context running until then.
 ///
 /// Thread-safety: `stop`, `kill`, `view`, `dump`, `carry_out` and the destructor from any thread;
 /// the rest from one thread at a time.
@@ -9190,14 +9243,15 @@ class job {
     /// `init` before the first round and between two rounds, `healthy` while the workers run,
     /// otherwise how they ended.
     worker_state state = worker_state::init;
-    /// The job has ended on this node, in `state`; nothing changes any more.
+    /// The job has ended on this node, in `state`, or its context was destroyed, which killed the
+    /// workers; nothing changes any more.
     bool has_ended = false;
-    /// The number of the round that this node joined last, whose first is 0; -1: it joined none.
+    /// The number of the round that this node joined last, counted from 0; -1: it joined none.
     int round = -1;
-    /// The rank of this node in that round, and how many nodes it has.
+    /// The rank of this node in that round, and the number of nodes of the round.
     int group_rank = 0;
     int group_world_size = 0;
-    /// How many workers all nodes have in that round.
+    /// The number of workers of all nodes in that round.
     int world_size = 0;
     /// How often the workers were restarted after a failure.
     int restarts = 0;
@@ -9252,8 +9306,8 @@ class job {
   /// The current state of the job on this node, which no later change changes; never null.
   ELASTIC_DECL std::shared_ptr<const snapshot> view() const;
 
-  /// Writes what the job does on this node, and since when, for people: `local_agent::dump`.
-  /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
+  /// Writes a readable summary of the job's state on this node: see `local_agent::dump`. Errors:
+  /// those of the stream. Thread-safety: any thread, but not a signal handler.
   ELASTIC_DECL void dump(std::ostream& out) const;
 
   /// Asks the workers to end: with SIGTERM, and with SIGKILL after `shutdown_timeout` of the
@@ -9488,7 +9542,7 @@ ELASTIC_DECL std::vector<asio::ip::address> own_addresses();
 
 namespace elastic {
 
-/// The stdout (1) or stderr (2) of this process as the place where copied output is shown.
+/// A sink that shows copied output on the stdout (1) or stderr (2) of this process.
 ELASTIC_DECL std::shared_ptr<output_sink> make_console_writer(const asio::any_io_executor& executor,
                                                               int fd, logger log = {});
 
@@ -9502,7 +9556,7 @@ ELASTIC_DECL std::shared_ptr<output_sink> make_console_writer(const asio::any_io
 
 namespace elastic::detail {
 
-/// The guard program as an open file that can be executed, or why there is none.
+/// The guard program as an open file that can be executed, or the reason why there is none.
 struct guard_file {
   unique_fd fd;
   /// For messages: a path, or "memory".
@@ -9514,7 +9568,7 @@ struct guard_file {
 /// passed descriptors.
 ELASTIC_DECL unique_fd above_passed(unique_fd fd);
 
-/// The pidfd of this process, by which a guard sees its end; also above what guards inherit.
+/// The pidfd of this process, by which a guard notices its end. Its number, too, is above 5.
 ELASTIC_DECL unique_fd open_own_pidfd(const syscalls& calls);
 
 /// The files that a guard may run from. When one cannot be executed, the next is tried.
@@ -9540,7 +9594,7 @@ class guard_sources {
 
 namespace elastic::detail {
 
-/// What a guard reports, in the order in which it can occur.
+/// The reports of a guard, in the order in which they can occur.
 enum class guard_news : int {
   /// The worker was executed; `value` is its pid, and its pidfd is attached if the kernel gives
   /// one. `stage` is `hold` if the guard cannot hold processes that leave the worker's tree.
@@ -9559,7 +9613,7 @@ enum class guard_news : int {
   killed = 6,
 };
 
-/// The steps of starting the worker; `hold`: what the guard itself needs from the kernel.
+/// The steps of starting the worker; `hold`: the system calls that the guard itself needs.
 enum class guard_stage : int { fork, session, parent_death, execute, hold };
 
 /// How many killed processes a guard names, and how much of their command lines it sends.
@@ -9583,20 +9637,20 @@ inline constexpr int guard_agent = 4;
 inline constexpr unsigned char guard_end_tree = 255;
 
 /// Helpers clean up after their processes and then end by themselves: they unlink shared memory.
-/// They are told by a mark in their command line.
+/// They are recognised by a mark in their command line.
 enum class guard_helper : int {
   /// Python's tracker of resources or of semaphores, or that of multiprocess or loky. It unlinks
   /// names that the next attempt may use again.
   tracker,
-  /// That of PyTorch's sharing strategy "file_system". It waits for 2 s whether a new client comes,
-  /// and its names are never used again, so that nobody needs to wait for it.
+  /// The manager of PyTorch's sharing strategy "file_system". It waits 2 s for a new client before
+  /// it ends. Its names are never used again, so no other process needs to wait for it.
   manager,
 };
 inline constexpr int guard_helpers = 2;
 inline constexpr char guard_helper_marks[guard_helpers][24] = {"_tracker import main",
                                                                "torch_shm_manager"};
 
-/// How long a helper may take to end, in ms, when the other processes of the tree have ended.
+/// The time, in ms, that a helper may take to end after the other processes of the tree.
 inline constexpr int guard_helper_patience[guard_helpers] = {500, 2500};
 
 /// How often a guard spares helpers while others end.
@@ -9609,7 +9663,8 @@ inline constexpr int guard_command_bytes = 1024;
 inline constexpr char guard_version[] = "elastic-guard-3";
 
 /// The second argument: whether the worker starts even if the guard cannot hold processes that
-/// leave its tree. The third is how long what the worker leaves behind may linger, in ms.
+/// leave its tree. The third is the time, in ms, for which processes that the worker leaves behind
+/// may linger.
 inline constexpr char guard_must_hold[] = "required";
 inline constexpr char guard_may_fail[] = "best-effort";
 
@@ -9621,10 +9676,10 @@ namespace elastic {
 
 /// Starts processes on this machine and manages each through its pidfd.
 ///
-/// Each process gets a new session, default signal handling, an empty signal mask, and only the
-/// descriptors 0, 1 and 2. Nothing process-wide is changed in the host process, and the cost of a
-/// start does not depend on the host's size (no `fork`). A start blocks its thread until the kernel
-/// has loaded the program (about 50 µs).
+/// Each process has a new session, default signal handling, an empty signal mask, and no
+/// descriptors but 0, 1, 2 and `process_spec::passed_number`. Nothing process-wide is changed in
+/// the host process, and the cost of a start does not depend on the host's size (no `fork`). A
+/// start blocks its thread until the kernel has loaded the program (about 50 µs).
 ///
 /// Thread-safety: one strand at a time.
 class ELASTIC_EXPORT pidfd_launcher final : public process_launcher {
@@ -9676,9 +9731,9 @@ class ELASTIC_EXPORT pidfd_launcher final : public process_launcher {
 
 namespace elastic {
 
-/// Starts each process with a guard: a tiny process to which the kernel reparents everything that
-/// the process leaves behind, and which kills it when the process has ended, on request, or when
-/// this program ends in any way.
+/// Starts each process with a guard, which is a tiny process. The kernel reparents all processes
+/// that the guarded process leaves behind to its guard. The guard kills them when the guarded
+/// process has ended, on request, or when this program ends in any way.
 ///
 /// Nothing process-wide is changed in the host process. A guard takes about 80 kB of memory and
 /// wakes up only for its worker.
@@ -9722,6 +9777,7 @@ class ELASTIC_EXPORT guarded_launcher final : public process_launcher {
                                 const detail::syscalls& calls);
 
   struct started_guard {
+    std::shared_ptr<const detail::guard_file> file;
     detail::unique_fd socket;
     detail::unique_fd pidfd;
   };
@@ -9729,8 +9785,9 @@ class ELASTIC_EXPORT guarded_launcher final : public process_launcher {
   // Result: empty if no guard can be started and none is required.
   ELASTIC_DECL task<std::optional<started_guard>> start_guard(const process_spec& spec,
                                                               const std::string& path);
-  ELASTIC_DECL task<detail::spawn_result> spawn_guard(const process_spec& spec,
-                                                      const std::string& path, int socket);
+  ELASTIC_DECL task<detail::spawn_result> spawn_guard(
+      const process_spec& spec, const std::string& path,
+      std::shared_ptr<const detail::guard_file> file, int socket);
 
   // Result: false if no source is left and no guard is required.
   ELASTIC_DECL bool take_next_source();
@@ -9755,7 +9812,8 @@ class ELASTIC_EXPORT guarded_launcher final : public process_launcher {
   options options_;
   const detail::syscalls& calls_;
   detail::guard_sources sources_;
-  detail::guard_file file_;
+  // The source in use; each start holds the one that it tries. Null: the next one is to be taken.
+  std::shared_ptr<const detail::guard_file> file_;
   std::string problems_;
   detail::unique_fd agent_;
   detail::child_stack stack_;
@@ -11361,7 +11419,7 @@ class tcp_store_server {
     std::string address = "127.0.0.1";
     /// Further addresses to listen at, with the same port; those that this host does not have are
     /// ignored.
-    std::vector<asio::ip::address> besides;
+    std::vector<asio::ip::address> besides = {};
     /// 0: the system picks a port.
     std::uint16_t port = 0;
     /// Whether to use an io_uring for the clients' bytes if the kernel allows one.
@@ -11369,14 +11427,14 @@ class tcp_store_server {
     /// The job's secret: only clients that have it are served; the number of unauthenticated
     /// clients and their time (`limits::store_newcomer_time`) are limited. Empty: all clients are
     /// served.
-    std::optional<job_secret> secret;
+    std::optional<job_secret> secret = {};
     /// Whether clients wait until `admit` determines which of them are served.
     bool waits_for_filter = false;
-    logger log;
+    logger log = {};
     /// The table to serve, which the program and other servers may share; null: a new one.
-    std::shared_ptr<memory_store> table;
+    std::shared_ptr<memory_store> table = {};
     /// Null: the system clock.
-    std::shared_ptr<time_source> time;
+    std::shared_ptr<time_source> time = {};
 
     /// What other parts of the library set.
     class extras {
@@ -11392,7 +11450,7 @@ class tcp_store_server {
       };
       members members_;
     };
-    extras internal;
+    extras internal = {};
   };
 
   /// Errors: `errc::address_in_use`, naming address and port; `errc::invalid_argument` if the
@@ -11577,11 +11635,11 @@ class ELASTIC_EXPORT versioned_keys {
   /// The state of a key.
   struct entry {
     /// Empty if the key was missing.
-    std::optional<std::string> value;
+    std::optional<std::string> value = {};
     /// Identifies this state, including the absence of a key: a value that is stored later has
     /// another version, even if it has the same bytes. One state may have several versions: those
     /// of etcd change with every other key. Never empty.
-    std::string version;
+    std::string version = {};
   };
 
   virtual ~versioned_keys() = default;
@@ -11804,7 +11862,7 @@ class job_journal {
   /// Options of a job_journal.
   struct options {
     /// The node of its records: its name, or its host's.
-    std::string node;
+    std::string node = {};
     /// Null: `system_time`.
     std::shared_ptr<time_source> time = {};
     /// How many records are kept for sinks that are added later, at least 1.
@@ -11873,7 +11931,7 @@ class ELASTIC_EXPORT journal_file final : public journal_sink {
   /// Where a journal is written, and when it is rotated.
   struct options {
     /// Its directory must exist. An existing file is continued.
-    std::string path;
+    std::string path = {};
     /// The size at which a file is rotated.
     std::uint64_t max_size = limits::journal_file_bytes;
     /// How many files are kept: this one and "<path>.1" (the newest of the others) and so on.
@@ -12111,7 +12169,8 @@ class worker_channel {
 
   /// To be called when the work of this epoch failed: asks the agent whether the epoch has ended,
   /// because the agent may learn of other workers' failures later than this worker does. Waits for
-  /// the answer, at most `worker_spec::rejoin_timeout`.
+  /// the answer, at most `worker_spec::rejoin_timeout`. Until then this worker must do nothing that
+  /// others could notice: they may already be in the next epoch.
   /// Result: true: leave the epoch and call `rejoin`; false: the failure is this worker's own, or
   /// the agent is gone.
   ELASTIC_DECL bool is_change(std::int64_t epoch, std::string reason);
@@ -12273,15 +12332,16 @@ struct early_exit {
 /// The exit code for a command line, or a value in it, that cannot be used.
 inline constexpr int exit_usage = 2;
 
-/// The exit code if stdout cannot be written, whatever else was done.
+/// The exit code if stdout cannot be written, whatever else was done. A closed pipe does not count.
 inline constexpr int exit_unwritten = 1;
 
 /// Ends the program with "<program>: error: <sentence>" on stderr. Control characters in the
 /// sentence are escaped, and lines after its first are indented.
 ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view program = "elasticrun");
 
-/// Prints the text of an early exit. If stdout cannot be written, it says so on stderr.
-/// Result: the code for `main` to return: that of the exit, or `exit_unwritten`.
+/// Prints the text of an early exit. If stdout cannot be written, it says so on stderr, unless its
+/// reader has closed the pipe.
+/// Result: the code for `main` to return: that of the exit, or `exit_unwritten` if it said so.
 ELASTIC_DECL int leave(const early_exit& exit, std::string_view program = "elasticrun");
 
 }  // namespace elastic
@@ -12322,24 +12382,25 @@ struct job_diagnosis {
   std::optional<duration> stall_after;
   /// What agents do after a diagnosis.
   policy on_stall = policy::warn;
-  /// The log says, at WARNING, which workers of this node cannot go on, as far as they have shown
-  /// it already: one reported an exception and does not end; some of the job have ended with
-  /// success and the others make no progress. Costs nothing until a worker gives such a sign.
+  /// Warnings in the log name workers of this node that apparently cannot continue: one reported an
+  /// exception and does not end, or some workers of the job have ended with success and the others
+  /// make no progress. This costs nothing until a worker gives such a sign.
   bool notices = false;
-  /// With `notices`: how long a worker that ends by an exception, as its error file or PyTorch's
-  /// hook for uncaught exceptions shows, may do nothing at all before it is killed as a hung
-  /// worker, with that exception as the reason. 0: it is never killed.
+  /// With `notices`: the time after which an idle worker with a fatal exception (from its error
+  /// file or PyTorch's hook for uncaught exceptions) is killed as a hung worker, with that
+  /// exception as the reason. 0: it is never killed.
   duration end_after_error = std::chrono::seconds(30);
-  /// What verdicts and stacks call this node. Empty: the host's name.
+  /// The name of this node in verdicts and stacks. Empty: the host's name.
   std::string node_name;
 };
 
 /// Makes the agent that uses these services inspect its workers on request
 /// (`job_command::kind::stacks`), and with `opens_workers` also by itself when the job stalls. The
 /// workers are also inspected before a hung worker is killed, and before the other workers are
-/// stopped when one has aborted. An existing extension of the services is kept.
+/// stopped when one has aborted. Errors: `errc::invalid_argument` if the services have a diagnosis
+/// already.
 ///
-/// Neither other users nor the worker's children have access to what is opened in a worker; see
+/// Neither other users nor the worker's children can use the access that a worker opens; see
 /// docs/observe.md. Stacks have files, lines and functions, never values.
 ELASTIC_DECL void add_diagnosis(agent_services& services, job_diagnosis terms);
 
@@ -12356,7 +12417,7 @@ namespace elastic {
 struct agent_services;
 struct launch_config;
 
-/// What a program does around an agent, besides handling the signals of its launch_config: see
+/// The options of a program that runs an agent, besides the signals of its launch_config: see
 /// `run_as_program`. The trace and the status need the opt-in module status: `add_status`.
 struct program_options {
   /// The file that takes this node out of the job when it appears, see `wait_for_drain_file`;
@@ -12373,9 +12434,9 @@ struct program_options {
   /// Receives the URL of the status server once it listens, with the token if the server has
   /// generated one. Default: "Status: <URL>" goes to stderr.
   std::function<void(const std::string& url)> on_status = {};
-  /// Adds to the services of the agent what an opt-in module does for the options above. Called by
-  /// the constructor of program_run, which throws its errors. Default: nothing is added, and an
-  /// option above that needs the module is refused.
+  /// Adds the parts of an opt-in module that the options above need to the services of the agent.
+  /// Called by the constructor of program_run, which throws its errors. Default: nothing is added,
+  /// and an option above that needs the module is refused.
   std::function<void(const launch_config& config, const program_options& options,
                      agent_services& services)>
       complete = {};
@@ -12389,11 +12450,11 @@ struct program_options {
 
 namespace elastic {
 
-/// How an agent keeps a pool of standbys for its workers, which saves the imports at a restart. A
-/// standby is a Python interpreter that was started with a worker's command line, has already
-/// imported its modules, and waits. It becomes a worker of the next attempt and then runs the
-/// script. It serves any worker of the node, unless its imports have read a variable that tells the
-/// workers apart, such as LOCAL_RANK.
+/// The terms on which an agent keeps a pool of standbys for its workers, which saves the imports at
+/// a restart. A standby is a Python interpreter that was started with a worker's command line, has
+/// already imported its modules, and waits. It becomes a worker of the next attempt and then runs
+/// the script. It serves any worker of the node, unless its imports have read a variable that tells
+/// the workers apart, such as LOCAL_RANK.
 struct warm_standby {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   warm_standby() = default;
@@ -12428,7 +12489,7 @@ struct agent_services;
 /// its standbys are ready, at most 30 s later; the others continue meanwhile. Healthy workers
 /// continue until their standbys are ready, for at most 10 s when a node waits to join, and 2 s
 /// when a node is lost.
-/// Errors: those of `validate`; `errc::invalid_argument` if the services have an extension.
+/// Errors: those of `validate`; `errc::invalid_argument` if the services have standbys already.
 ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms);
 
 }  // namespace elastic
@@ -12441,16 +12502,16 @@ ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms
 
 namespace elastic {
 
-/// How much memory of a node keeps the commits of an agent's workers. One of the two is set, or
-/// none: then there is no vault.
+/// The memory of a node that an agent uses for the commits of its workers. Exactly one of the two
+/// limits is set, or none if there is no vault.
 struct vault_terms {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   vault_terms() = default;
 
-  /// In bytes.
+  /// The limit in bytes.
   std::uint64_t limit_bytes = 0;
-  /// In percent of the memory that this process can have: the limit of its cgroup (version 2), or
-  /// else that of the machine. 1 to 100.
+  /// The limit as a percentage, 1 to 100, of the memory that this process can have: the limit of
+  /// its cgroup (version 2), or else the memory of the machine.
   int limit_percent = 0;
 
   bool is_set() const { return limit_bytes > 0 || limit_percent > 0; }
@@ -12811,8 +12872,8 @@ ELASTIC_DECL int count_processors();
 
 namespace elastic {
 
-/// A text for users that shows where workers on this host are, as far as the kernel knows, without
-/// an agent.
+/// A text for users with the locations of workers on this host, as far as the kernel knows them. It
+/// needs no agent.
 /// @param workers  processes of this user; must exist until the task is awaited
 /// Errors: none. Cancellation: all types.
 ELASTIC_DECL task<std::string> local_stacks(
@@ -13246,13 +13307,13 @@ namespace detail {
 
 /// A function with its name, whose parameters and result are JSON.
 struct registered_function {
-  std::string name;
+  std::string name = {};
   /// Calls the function with an array of arguments. Errors: those of `check`, and exceptions of the
   /// function.
-  std::function<nlohmann::json(const nlohmann::json& arguments)> run;
+  std::function<nlohmann::json(const nlohmann::json& arguments)> run = {};
   /// Checks that the arguments fit. Errors: `errc::invalid_argument`; the message names the
   /// argument that does not.
-  std::function<void(const nlohmann::json& arguments)> check;
+  std::function<void(const nlohmann::json& arguments)> check = {};
 };
 
 /// The functions of this program. Thread-safe.
@@ -13557,8 +13618,8 @@ struct shown_line;
 /// A stdout or stderr that other processes share: a terminal, a pipe, a file or a socket. Writes
 /// neither block nor change the descriptor flags, which all those processes would see.
 ///
-/// All targets of this process for the same file know together whether its last line is finished:
-/// stdout, stderr and the log are often one terminal.
+/// All targets of this process for the same file share the knowledge whether its last line is
+/// finished, because stdout, stderr and the log are often one terminal.
 ///
 /// Thread-safety: different targets, from any thread, also for the same file; one target, one
 /// thread at a time. `break_line`: any thread.
@@ -13628,7 +13689,8 @@ ELASTIC_DECL std::string log_line(log_level level, wall_time moment, std::string
 ELASTIC_DECL void show_text(std::string_view text, int descriptor = STDERR_FILENO);
 
 /// Writes log records to a descriptor, such as stderr. It is meant for programs, not for libraries.
-/// Each begins a new line, whatever output of workers this process has shown there.
+/// Each record begins a new line, even if this process has shown an unfinished line of a worker
+/// there.
 ///
 /// If the other end does not read, it waits once for a tenth of a second, and then drops records
 /// until there is room again; a line then says how many were dropped. A closed other end is
@@ -13671,8 +13733,8 @@ namespace elastic {
 /// ignored.
 ///
 /// If its directory is removed, the log says so, and the wait never ends.
-/// Result: the reason: the file's name and its text, on one line. If the text cannot be read, the
-/// reason says why; the file has the same effect.
+/// Result: the reason, which is the file's name and its text on one line. If the text cannot be
+/// read, the reason says why; the file has the same effect.
 /// Errors: `errc::file_access` if the directory does not exist; `errc::invalid_argument` if `time`
 /// is null.
 /// Cancellation: all types.
@@ -13721,8 +13783,8 @@ ELASTIC_DECL int exit_code(const std::exception& failure);
 ELASTIC_DECL bool has_failed_elsewhere(const run_result& result);
 
 /// The text that `elasticrun` writes to stderr after an unsuccessful run: the report of the
-/// failures, or on which other node the job failed, and where the log files are. Empty after
-/// success.
+/// failures, or the name of the other node on which the job failed, and the place of the log files.
+/// Empty after success.
 ELASTIC_DECL std::string closing_words(const std::string& name, const run_result& result);
 
 /// The content of the launcher's own error file: the error file of the root cause of a failed run,
@@ -13759,8 +13821,8 @@ ELASTIC_DECL void set_up_program();
 
 /// Raises this process's limit of open files to the hard limit, at most `limits::open_files`: a
 /// host that serves the store of a large job has a connection to each worker. Child processes
-/// inherit the new limit, unless `agent_services::open_files` is set to the former one, which
-/// programs that use `select` need.
+/// inherit the new limit, unless `agent_services::process_options::open_files` is set to the former
+/// one, which programs that use `select` need.
 ///
 /// Result: the former soft limit.
 ELASTIC_DECL std::uint64_t raise_open_files();
@@ -13777,7 +13839,7 @@ namespace detail {
 struct program_plan;
 }  // namespace detail
 
-/// What a program does around an agent, in two steps: it completes the services for the agent, and
+/// A run of an agent as a program's job, in two steps: it completes the services for the agent, and
 /// then runs the agent. Use it in launchers that add their own services in between, or run tasks
 /// beside the agent; otherwise call `run_as_program`.
 ///
@@ -13804,8 +13866,8 @@ class program_run {
   /// is restored.
   ///
   /// The program_run may be destroyed before the task has ended.
-  /// @param companions  tasks that run beside the agent. When it has ended, they get terminal
-  ///                    cancellation. A task that ends before the agent stops the job, as if the
+  /// @param companions  tasks that run beside the agent. When it has ended, they are cancelled with
+  ///                    type terminal. A task that ends before the agent stops the job, as if the
   ///                    caller had cancelled it; its error is thrown
   /// Result: that of `local_agent::run`.
   /// Errors: those of `local_agent::run`; `errc::invalid_argument` at once if `agent` is null.
@@ -13818,8 +13880,8 @@ class program_run {
   std::shared_ptr<const detail::program_plan> plan_;
 };
 
-/// Makes the agent that a configuration describes, and runs it as a program does: with signals,
-/// and drain file, as in `program_run::run`.
+/// Makes the agent that a configuration describes, and runs it as a program does: with signals and
+/// a drain file, as in `program_run::run`.
 ///
 /// Result, cancellation: those of `program_run::run`.
 /// Errors: those of `program_run::run`. The call itself throws those of the constructor of
@@ -13860,8 +13922,8 @@ namespace elastic {
 /// Adds the backends by which several nodes meet: "c10d" at one endpoint, and "static".
 ///
 /// The compiled library has them already; a header-only program calls this for jobs of several
-/// nodes. Keeps a backend that the registry has already, be it a program's own of that name or one
-/// of the library that is capable of more, and adds the rest.
+/// nodes. Keeps a backend of the same name that the registry has already, which may be the
+/// program's own or a more capable one of the library.
 ELASTIC_DECL void add_nodes(rendezvous_registry& registry);
 
 /// Adds the same, but "c10d" also at several endpoints, whose agents elect a leader.
@@ -13892,8 +13954,8 @@ struct registry_place {
   /// Makes keys that all roles of a job share, with which their leaders compare job files. Called
   /// once, for the node. Empty: job files without a common role are not compared.
   std::function<std::shared_ptr<versioned_keys>()> shared_keys;
-  /// Hosts that the other nodes reach as well: this host gives the others an address on its route
-  /// to these hosts.
+  /// Hosts that the other nodes can reach as well. This host announces its address on the route to
+  /// them.
   std::vector<std::string> hosts;
 };
 
@@ -13911,7 +13973,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
 
 namespace detail {
 
-/// The same, for a caller that tries the rendezvous before it chooses it.
+/// The same, for a caller that tries whether the rendezvous works before it chooses this backend.
 ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
                                                               registry_place place);
 
@@ -14015,18 +14077,18 @@ namespace elastic::detail {
 /// The facts from which a `standby_set` chooses its next step.
 struct standby_view {
   time_point now;
-  /// When workers were started last.
+  /// The time at which workers were started last.
   time_point launched;
   /// Whether workers that end may be restarted.
   bool may_restart = true;
-  /// What the workers do.
+  /// The stage of the workers.
   enum class stage {
     /// They run: the first standby is made after the delay, or after the first step of all, and
     /// then one after the other.
     work,
     /// They run only until their standbys are ready: there is no delay.
     last_steps,
-    /// None runs, so standbys disturb no worker: all are made at once.
+    /// No worker runs, so standbys disturb none: all are made at once.
     absence,
   };
   stage workers = stage::work;
@@ -14036,7 +14098,7 @@ struct standby_view {
   std::size_t missing = 0;
   /// Standbys whose workers have imported more since they were made; empty if unknown.
   std::optional<std::size_t> outdated = {};
-  /// Whether one that waits has only imported, though standbys run the script by now.
+  /// Whether a waiting standby has only imported, although new standbys run the script.
   bool lacks_script = false;
   /// Standbys that wait.
   std::size_t ready = 0;
@@ -14083,7 +14145,7 @@ class standby_plan {
   /// Notes that a standby has finished its imports and waits.
   void ready() { deaths_ = 0; }
 
-  /// Notes that none was outdated at the time of this view.
+  /// Notes that no standby was outdated at the time of this view.
   ELASTIC_DECL void reviewed(const standby_view& view);
 
   /// Notes that a standby ended or broke the protocol before it was ready. After three in a row, no
@@ -14098,12 +14160,12 @@ class standby_plan {
   /// no more are made.
   ELASTIC_DECL void refused(const std::string& reason, int attempt);
 
-  /// Notes a module that no standby imports from now on.
-  /// Result: whether the module is new; if not, no more standbys are made.
+  /// Notes a module that no standby imports from now on. Result: whether the module is new. If it
+  /// is not, a standby has ignored the list, and no more standbys are made.
   ELASTIC_DECL bool dropped(const std::string& module);
 
-  /// Whether a worker that has to start waits for a standby in the making: if that has done more
-  /// than half of its work.
+  /// Whether a worker that must start waits for a standby that is being made. It does if the
+  /// standby has done more than half of its work.
   /// @param spent  the processor time that it has used
   /// @param all  the processor time that a whole one takes; 0: unknown
   static bool is_worth_waiting(duration spent, duration all) {
@@ -14113,7 +14175,7 @@ class standby_plan {
   /// Notes that standbys are impossible.
   ELASTIC_DECL void give_up(std::string reason);
 
-  /// Why no more are made; empty if they are.
+  /// The reason why no more standbys are made; empty if they are.
   const std::optional<std::string>& off() const { return off_; }
 
   const std::set<std::string>& dropped_modules() const { return dropped_; }
@@ -14126,7 +14188,7 @@ class standby_plan {
   ELASTIC_DECL standby_step review(const standby_view& view) const;
 
   duration delay_;
-  /// How long after the workers' start standbys are checked for being outdated.
+  /// The time after the workers' start at which standbys are checked for being outdated.
   duration review_after_{};
   int deaths_ = 0;
   int losses_ = 0;
@@ -14145,14 +14207,15 @@ namespace elastic::detail {
 
 /// The instructions for the hook of a standby.
 struct standby_task {
-  /// "auto,-module", "torch,pandas", or empty for a standby that imports nothing.
+  /// The modules to import: "auto,-module", "torch,pandas", or empty for a standby that imports
+  /// nothing.
   std::string modules;
   /// "script", "module" or "code", and its name.
   std::string kind;
   std::string name;
   /// Whether it runs the script up to a point that the script chooses.
   bool runs_script = false;
-  /// Whether workers run meanwhile, which it must not disturb.
+  /// Whether it must yield to workers that run meanwhile.
   bool stands_back = true;
   /// The hook's archive, in bytes.
   std::size_t archive_size = 0;
@@ -14231,8 +14294,8 @@ class standby_process {
   /// `next_message` or `wait`. Cancellation: all types; throws `operation_aborted`.
   ELASTIC_DECL task<void> until_heard();
 
-  /// Lets it use the processors as a worker does, if it stood back; where the kernel refuses that,
-  /// it stays as it is.
+  /// Raises its priority to that of a worker, if it yielded the processors. If the kernel refuses
+  /// that, nothing changes.
   ELASTIC_DECL void raise_priority();
 
   ELASTIC_DECL void kill() noexcept;
@@ -14244,7 +14307,7 @@ class standby_process {
   /// Cancellation: all types; the tree has already been killed.
   ELASTIC_DECL task<void> end();
 
-  /// Hands over the process, which is a worker from now on.
+  /// Passes the process, which is a worker from now on, to the caller.
   ELASTIC_DECL std::unique_ptr<child> release();
 
  private:
@@ -14267,17 +14330,17 @@ class import_record;
 ///
 ///     auto standbys = std::make_shared<standby_set>(strand, terms, services);
 ///     … a process_set or worker_group starts its processes by `standbys`, as its launcher …
-///     co_await race(watch(), standbys->keep_warm(true));   // as long as the processes run
+///     co_await race(watch(), standbys->maintain(true));   // as long as the processes run
 ///     …
 ///     co_await standbys->stop();
 ///
-/// A process gets a standby if its program is a Python interpreter (or runs one with all its
-/// arguments), runs a script, module or code, and inherits its standard input
-/// and no further descriptor. Processes share a pool of standbys if they differ only in their
-/// variables and processors, and those variables are not such that libraries read (`OMP_…`,
-/// `LD_…`). A standby whose imports have read a variable in which they differ serves only the
-/// process that it was made for. The script runs only in processes that `launch` returns; a problem
-/// with a standby leads to a start without it.
+/// A standby is made for a process if its program is a Python interpreter (or runs one with all its
+/// arguments), if it runs a script, module or code, and if it inherits its standard input and no
+/// further descriptor. Processes share a pool of standbys if they differ only in their processors
+/// and in variables, except those that libraries read (`OMP_…`, `LD_…`). A standby whose imports
+/// have read a variable in which the processes differ serves only the process that it was made for.
+/// The script runs only in processes that `launch` returns. If there is a problem with a standby,
+/// the process starts without it.
 ///
 /// Thread-safety: one strand at a time, the one it was given.
 class ELASTIC_EXPORT standby_set final : public process_launcher {
@@ -14319,10 +14382,11 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   /// Kills the standbys without waiting for them: see `stop`.
   ~standby_set() override = default;
 
-  /// Starts a process: from a standby that is ready; or from one that has done more than half of
-  /// its imports, for which it waits at most twice as long as all of them take; or else with the
-  /// launcher of the services. If a standby ends instead of becoming the process, the next one is
-  /// taken. One line of the log says which, and why, except for the first start.
+  /// Starts a process in one of three ways: from a standby that is ready; from one that has done
+  /// more than half of its imports, for which it waits at most twice as long as all imports take;
+  /// or with the launcher of the services. If a standby ends instead of becoming the process, the
+  /// next one is used. Except for the first start, one line of the log says which way was chosen,
+  /// and why.
   ///
   /// Errors and cancellation: those of the launcher.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
@@ -14343,40 +14407,40 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   /// Errors: none; problems are logged. It ends only by cancellation.
   /// Cancellation: all types; throws `operation_aborted`. All standbys are kept; unfinished ones
   /// continue with their imports, and the next call waits for them.
-  ELASTIC_DECL task<void> keep_warm(bool may_restart);
+  ELASTIC_DECL task<void> maintain(bool may_restart);
 
   /// Notes that each of the launched processes has done its first step, so that standbys no longer
   /// delay their start.
   ELASTIC_DECL void mark_stepped();
 
-  /// Announces processes that will be launched for the first time, so that `make_ahead` makes
-  /// standbys for them, too. What only an attempt decides, such as ranks and sizes, is not known: a
-  /// standby whose imports asked for it is not used.
-  ELASTIC_DECL void expect(std::vector<process_spec> specs);
+  /// Announces processes that will be launched for the first time, so that `prestart` makes
+  /// standbys for them, too. Values that only an attempt decides, such as ranks and sizes, are
+  /// unknown. A standby whose imports have read one of them is not used.
+  ELASTIC_DECL void announce(std::vector<process_spec> specs);
 
-  /// Does the same as `keep_warm` between two attempts, and before the first: makes standbys for
+  /// Does the same as `maintain` between two attempts, and before the first: makes standbys for
   /// all processes to be launched next, without a delay and all at once, since none of them runs.
   ///
-  /// Errors, cancellation: those of `keep_warm`. Only one of the two may run at a time.
-  ELASTIC_DECL task<void> make_ahead();
+  /// Errors, cancellation: those of `maintain`. Only one of the two may run at a time.
+  ELASTIC_DECL task<void> prestart();
 
-  /// Makes `keep_warm` skip its delay until the next attempt or replacement begins, because the
-  /// processes will soon be restarted. May be called before `keep_warm`.
+  /// Makes `maintain` skip its delay until the next attempt or replacement begins, because the
+  /// processes will soon be restarted. May be called before `maintain`.
   ELASTIC_DECL void hurry();
 
-  /// To be called while the processes end before a restart: waiting standbys check whether the
-  /// modules that they imported have changed, so that `launch` need not wait for it.
+  /// Makes waiting standbys check whether the modules that they imported have changed. Call it
+  /// while the processes end before a restart, so that `launch` need not wait for the check.
   ELASTIC_DECL void check();
 
   /// From now on, standbys run the script up to the point that it chooses (`survive.prepare()`).
-  /// Waiting standbys are replaced, and serve as they are until then. If a standby does not reach
-  /// that point, or its script asks for what only an attempt decides, this mode ends, and standbys
-  /// only import again.
+  /// Waiting standbys are replaced, but can still be used until then. If a standby does not reach
+  /// that point, or if its script reads a value that only an attempt decides, this mode ends, and
+  /// standbys only import again.
   ELASTIC_DECL void run_scripts();
 
   /// Waits until all standbys are ready, or no more are being made at present.
   ///
-  /// Await it beside `keep_warm` or `make_ahead`, which make the standbys.
+  /// Await it beside `maintain` or `prestart`, which make the standbys.
   /// Errors: none. Cancellation: all types; throws `operation_aborted`.
   ELASTIC_DECL task<void> until_ready();
 
@@ -14396,10 +14460,10 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   /// How many standbys wait.
   ELASTIC_DECL std::size_t ready() const;
 
-  /// How many standbys are not ready, of those that there should be.
+  /// The number of standbys that should exist but are not ready.
   ELASTIC_DECL std::size_t missing() const;
 
-  /// Why no more standbys are made; empty if they are.
+  /// The reason why no more standbys are made; empty if they are.
   const std::optional<std::string>& off() const { return plan_.off(); }
 
   /// How the processes of this attempt were started.
@@ -14411,7 +14475,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   /// A process that was launched or is expected.
   struct slot {
     process_spec spec;
-    /// Those with the same key share standbys.
+    /// The key of its pool: processes with the same key share standbys.
     std::string pool;
     /// The imports of the process; null if they are not recorded.
     std::shared_ptr<detail::import_record> record;
@@ -14437,7 +14501,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
     bool began_alone = false;
     /// The variables that it has read.
     std::set<std::string> variables;
-    /// How many bytes of the record of imports it knows.
+    /// The number of bytes of the record of imports that it has received.
     std::size_t known_bytes = 0;
     /// The modules that it does not import.
     std::set<std::string> left_out;
@@ -14450,10 +14514,10 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   };
   using standby_pointer = std::shared_ptr<standby>;
 
-  /// Why a standby did not become a process.
+  /// The reason why a standby did not become a process.
   struct refusal {
     std::string reason;
-    /// Another standby may do better.
+    /// The problem concerns only this standby: another one may work.
     bool is_of_one = false;
   };
 
@@ -14528,7 +14592,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
                                                            duration timeout);
   ELASTIC_DECL std::string modules_text() const;
 
-  // Result: why it did not become the process; an empty reason on success.
+  // Makes a standby become the process. Result: the reason why it did not; empty on success.
   ELASTIC_DECL task<refusal> hand_over(standby_pointer ready, process_spec target,
                                        std::string record_place);
 
@@ -14557,7 +14621,7 @@ class ELASTIC_EXPORT standby_set final : public process_launcher {
   duration cost_ = duration::zero();
   /// Standbys also import what workers have imported later.
   bool uses_records_ = true;
-  /// How many standbys in a row ended by a signal before the script came to its point.
+  /// The number of standbys in a row that a signal ended before the script reached its point.
   int lost_runs_ = 0;
   /// Whether standbys run the script up to its point; empty: no worker has named a point.
   std::optional<bool> runs_scripts_;
@@ -14614,14 +14678,14 @@ struct replica_parts;
 ///     servers.async_run(context.get_executor(), on_end);
 ///
 /// A set provides for each replica what an agent provides for a worker: a guard, log files, the
-/// control channel, hang detection with its hook, and restarts with their delays. A replica gets
-/// LOCAL_RANK, LOCAL_WORLD_SIZE, ROLE_NAME, ROLE_RANK and ROLE_WORLD_SIZE, which do not change when
-/// it restarts, and TORCHELASTIC_RESTART_COUNT, which counts its own failures.
+/// control channel, hang detection with its hook, and restarts with their delays. The environment
+/// of a replica has LOCAL_RANK, LOCAL_WORLD_SIZE, ROLE_NAME, ROLE_RANK and ROLE_WORLD_SIZE, which
+/// do not change when it restarts, and TORCHELASTIC_RESTART_COUNT, which counts its own failures.
 ///
-/// It starts no thread, installs no signal handler and shares no state with others but the last
-/// line of a console. One object runs once.
-/// The run needs nothing of the object: the destructor asks it to stop, as `stop()` does, and does
-/// not wait. The run then ends with a result whose state is `stopped`.
+/// It starts no thread and installs no signal handler. The only state that it shares with other
+/// objects is the last line of a console. One object runs once. The run does not depend on the
+/// object: the destructor asks it to stop, as `stop()` does, and does not wait. The run then ends
+/// with a result whose state is `stopped`.
 ///
 /// Thread-safety: `stop`, `signal`, `signal_replica`, `carry_out`, `dump` and the destructor from
 /// any thread; the rest from one thread at a time.
@@ -14713,7 +14777,7 @@ class replica_set {
                               std::forward<CompletionToken>(token));
   }
 
-  /// Writes what the set does, and since when, for people: as `local_agent::dump`.
+  /// Writes a readable summary of the set's state: as `local_agent::dump`.
   /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
   ELASTIC_DECL void dump(std::ostream& out) const;
 
@@ -14722,7 +14786,7 @@ class replica_set {
 
   std::shared_ptr<detail::request_inbox> inbox_;
   std::shared_ptr<detail::run_monitor> monitor_;
-  /// What the run takes; null afterwards.
+  /// The state that the run takes over; null afterwards.
   std::unique_ptr<detail::replica_parts> parts_;
 };
 
@@ -14762,8 +14826,8 @@ struct role {
     ignore,
   };
 
-  /// How a role shows that it is ready, for roles that start after it. A role that has succeeded is
-  /// ready in any case.
+  /// The condition under which a role is ready, for roles that start after it. A role that has
+  /// succeeded is ready in any case.
   enum class readiness {
     /// Each worker of this node has reported its progress, such as step 0
     /// (`worker_channel::progress`).
@@ -14771,8 +14835,8 @@ struct role {
     /// All workers of this node have been started.
     start,
     /// Each worker of this node, or a process that it has started, accepts a connection at its
-    /// `ready_port`. The port is probed at short intervals first, later twice a second, by
-    /// connections that are closed at once; the program must tolerate these.
+    /// `ready_port`. The port is probed by connections that are closed at once, which the program
+    /// must tolerate: at short intervals first, later twice a second.
     port,
   };
 
@@ -14792,9 +14856,9 @@ struct role {
     stopped,
   };
 
-  /// What a role waits for before it starts.
+  /// A condition for the start of a role.
   struct condition {
-    /// What the other role must have reached.
+    /// The event that the other role must have reached.
     enum class event {
       /// It is ready, see `readiness`.
       ready,
@@ -14803,18 +14867,18 @@ struct role {
     };
 
     /// The name of the other role.
-    std::string role;
+    std::string role = {};
     event what = event::ready;
   };
 
-  /// The name of the role for people, other roles, logs and the workers (ROLE_NAME): 1 to
-  /// `limits::role_name_bytes` ASCII letters, digits, '-' and '_'.
-  std::string name;
+  /// The name of the role in messages, in logs, for other roles and for the workers (ROLE_NAME): 1
+  /// to `limits::role_name_bytes` ASCII letters, digits, '-' and '_'.
+  std::string name = {};
   /// The workers of the role, and how its nodes meet, as if the role were a separate job. The
   /// role_group derives `workers.role`, `workers.on_failure`, `workers.log_dir` and
   /// `rendezvous.run_id` from the name and the policy, so these must keep their defaults. `signals`
   /// is not used.
-  launch_config config;
+  launch_config config = {};
   /// Whether the workers form one world, with ranks and an address at which they meet. False: they
   /// are replicas (`replica_set`), `nproc_per_node` on each node, which do not meet; the rendezvous
   /// of `config` is not used.
@@ -14890,7 +14954,7 @@ struct inbox_access;
 ///
 /// The job succeeds when every role without `stops_with` has succeeded; the rest are then stopped.
 ///
-/// One object runs once. The run needs nothing of the object: the destructor asks it to stop, as
+/// One object runs once. The run does not depend on the object: the destructor asks it to stop, as
 /// `stop()` does, and does not wait. The run then ends with a result whose state is `stopped`.
 ///
 /// Thread-safety: `stop`, `signal`, `carry_out`, `dump` and the destructor from any thread; the
@@ -14931,8 +14995,8 @@ class role_group {
     /// include the role's journal if the job has one. Called on a strand of the group. An exception
     /// ends the role, as if it could not be started. Default: nothing is added.
     std::function<void(std::size_t role, agent_services& services)> complete = {};
-    /// Called after each change of the state, on a strand of the group. Must not throw. Default:
-    /// nobody is told.
+    /// Called after each change of the state, on a strand of the group. Must not throw. Default: no
+    /// function is called.
     std::function<void(snapshot now)> on_change = {};
   };
 
@@ -14968,9 +15032,9 @@ class role_group {
   };
 
   /// @param executor  where the job runs, on its own strands; may be a thread pool's executor
-  /// @param services  the services of each role's agent. `journal`, `reports`, `tails` and `roles`
-  ///                  must be empty, because they cannot be shared: each role gets its own. Each
-  ///                  line of the log begins with the name of its role
+  /// @param services  the services of each role's agent. The journal and what `add_status` and
+  ///                  `add_monitor` connect must be empty, because each role has its own. Each line
+  ///                  of the log begins with the name of its role
   /// Errors: those of `validate` for the roles, and those of `make_agent` for each role, which name
   /// the role; `errc::invalid_argument` for services that cannot be shared, for a negative number
   /// of restarts, for the policy restart_job if the job has no restarts, and for an empty run id if
@@ -15043,8 +15107,8 @@ class role_group {
   /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void signal(int number);
 
-  /// Writes the state of each role, and what its agent or its replicas do, and since when, for
-  /// people: as `local_agent::dump`.
+  /// Writes a readable summary of the state of each role and of its agent or replicas: as
+  /// `local_agent::dump`.
   /// Errors: those of the stream. Thread-safety: any thread, but not a signal handler.
   ELASTIC_DECL void dump(std::ostream& out) const;
 
@@ -15054,7 +15118,7 @@ class role_group {
   asio::any_io_executor executor_;
   std::shared_ptr<detail::request_inbox> inbox_;
   std::shared_ptr<detail::group_monitor> monitor_;
-  /// What the run takes; null afterwards.
+  /// The state that the run takes over; null afterwards.
   std::unique_ptr<detail::group_parts> parts_;
 };
 
@@ -15080,9 +15144,9 @@ ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group);
 /// The exit code of a program that ran a job of several roles: as for a run_result.
 ELASTIC_DECL int exit_code(const role_group::result& result);
 
-/// The text that such a program writes to stderr after an unsuccessful run: which role decided the
-/// outcome, the report of its failures, how each role ended, and where the log files are. Empty
-/// after success.
+/// The text that such a program writes to stderr after an unsuccessful run: the role that decided
+/// the outcome, the report of its failures, the end of each role, and the place of the log files.
+/// Empty after success.
 ELASTIC_DECL std::string closing_words(const std::string& name, const role_group::result& result);
 
 }  // namespace elastic
@@ -16004,10 +16068,10 @@ struct agent_services;
 /// Gives the agent that uses these services a vault: memory of the agent into which its workers
 /// commit their state, so that it survives the workers. docs/vault.md describes it.
 ///
-/// Workers find it by the variable ELASTIC_VAULT. After a restart, the agent names them the newest
-/// generation that every rank has committed, and that the nodes still have. Its memory is freed
-/// when the run of the agent ends. All nodes of a job need a vault, or none: otherwise the run ends
-/// with `errc::rendezvous_timeout`. Replicas, which form no world, get no vault.
+/// Workers find it by the variable ELASTIC_VAULT. After a restart, the agent offers them the newest
+/// generation that every rank has committed and that the nodes still have. Its memory is freed when
+/// the run of the agent ends. Either all nodes of a job have a vault or none has: otherwise the run
+/// ends with `errc::rendezvous_timeout`. Replicas, which form no world, have no vault.
 /// Errors: those of `validate` and `vault_limit`.
 ELASTIC_DECL void add_vault(agent_services& services, vault_terms terms);
 
@@ -16023,7 +16087,7 @@ namespace detail {
 
 struct vault_content;
 
-/// The type of an element as Python's struct names it; "B": bytes.
+/// The type of an element in the notation of Python's module struct; "B": bytes.
 template <class Element>
 constexpr char vault_type() {
   using type = std::remove_cv_t<Element>;
@@ -16047,7 +16111,7 @@ constexpr char vault_type() {
 }  // namespace detail
 
 /// A worker's end of the vault: copies its state into memory of the agent, where it survives the
-/// worker. A worker in Python reads what one in C++ has committed, and the other way round.
+/// worker. A worker in Python can read the commits of a worker in C++, and vice versa.
 ///
 ///     elastic::worker_vault vault;
 ///     std::int64_t step = 0;
@@ -16060,15 +16124,15 @@ constexpr char vault_type() {
 ///       vault.commit({{"weights", weights}}, ++step);
 ///     }
 ///
-/// Every worker commits equally often: the agent numbers the calls, and workers restore the newest
-/// number that all of them have. Without an agent that has a vault, nothing is kept, and there is
-/// nothing to read. A process that the worker has forked keeps nothing, either.
+/// All workers must commit equally often: the agent numbers the calls, and workers restore the
+/// newest number that all of them have committed. Without an agent that has a vault, no commit is
+/// kept, and there is nothing to read. The same holds in a process that the worker has forked.
 ///
 /// The calls block: they copy, and wait for the agent, at most a minute.
 /// Thread-safety: one call at a time.
 class worker_vault {
  public:
-  /// The memory of a commit: numbers or bytes that lie one after the other.
+  /// A named buffer of a commit: contiguous numbers or bytes.
   struct named_buffer {
     /// Refers to `values`, which must outlive it.
     template <std::ranges::contiguous_range Values>
@@ -16080,16 +16144,16 @@ class worker_vault {
 
     std::string name;
     std::span<const std::byte> bytes;
-    /// That of an element, as Python's module struct names it: 'd'.
+    /// The type of an element in the notation of Python's module struct, such as 'd'.
     char type;
-    /// In elements.
+    /// The number of elements.
     std::size_t length;
   };
 
-  /// What became of a commit.
+  /// The result of a commit.
   struct commit_result {
     bool is_kept = false;
-    /// Why it was skipped; empty: it was not.
+    /// The reason why it was skipped; empty: it was not.
     std::string reason;
   };
 
@@ -16097,7 +16161,7 @@ class worker_vault {
   struct found_generation {
     std::int64_t epoch = 0;
     std::int64_t number = 0;
-    /// The one with which it was committed.
+    /// The step with which it was committed.
     std::int64_t step = 0;
     int world_size = 1;
   };
@@ -16112,25 +16176,25 @@ class worker_vault {
   /// Copies buffers, whose names differ, into memory of the agent. The copy is complete when this
   /// returns.
   ///
-  /// @param step           at least 0: what `newest` tells after a restart
-  /// @param has_checksums  false: it takes a sixth of the time, and damage is not noticed
-  /// Result: whether it is kept. If not, the commit before is, and the reason is told.
+  /// @param step  at least 0; `newest` returns it after a restart
+  /// @param has_checksums  false: the commit takes a sixth of the time, but damage is not detected
+  /// Result: whether the commit is kept. If not, the previous one still is, and `reason` says why.
   /// Errors: `std::bad_alloc` only.
   ELASTIC_DECL commit_result commit(const std::vector<named_buffer>& buffers, std::int64_t step,
                                     bool has_checksums = true);
 
   /// The generation that the workers restore: the newest that all of them have committed; empty:
   /// there is none.
-  /// Errors: `errc::protocol_violation` if it is damaged: this worker should end. All workers then
-  /// restart, and restore the one before.
+  /// Errors: `errc::protocol_violation` if it is damaged. This worker should then end: all workers
+  /// restart, and restore the generation before.
   ELASTIC_DECL std::optional<found_generation> newest();
 
   /// Reads a buffer of that generation into one of the same size, whose content is undefined after
   /// an error.
   ///
-  /// @param out   numbers of the type that was committed, or bytes, which take any
-  /// @param rank  whose; empty: that of this worker. Other ranks' are there if they are on this
-  ///              node
+  /// @param out  numbers of the type that was committed, or bytes for any type
+  /// @param rank  the rank whose buffer is read; empty: this worker's. Buffers of other ranks can
+  ///              be read if they are on this node
   /// Errors: `errc::invalid_argument` if there is no such buffer or it has another type or size;
   /// `errc::not_supported` if its checksum is of an unknown kind; those of `newest`.
   template <std::ranges::contiguous_range Values>
@@ -17171,8 +17235,8 @@ ELASTIC_DECL task<void> agent_part::close() { co_return; }
 namespace elastic::detail {
 
 /// How many processes the kernel has killed because memory ran out: in the memory cgroup of this
-/// process and those below it or, if the cgroup does not say, on the machine. Empty if neither
-/// says. Reads one small file.
+/// process and those below it or, if the cgroup has no such count, on the machine. Empty if neither
+/// count exists. Reads one small file.
 ///
 /// @param root  a prefix for /proc and /sys
 ELASTIC_DECL std::optional<std::uint64_t> count_oom_kills(const std::string& root = "");
@@ -17399,7 +17463,7 @@ inline bool start_may_hang(const process_spec& spec) {
 ELASTIC_DECL task<std::string> find_program_on_thread(const process_spec& spec) {
   if (!start_may_hang(spec)) co_return find_program(spec);
   std::function<std::string()> work = [spec] {
-    // Only fills the kernel's caches: the start itself reports what is wrong with these paths.
+    // Only fills the kernel's caches: the start itself reports problems with these paths.
     if (!spec.directory.empty()) (void)::access(spec.directory.c_str(), X_OK);
     const std::string path = find_program(spec);
     (void)::access(seen_from(spec.directory, path).c_str(), X_OK);
@@ -17425,7 +17489,7 @@ inline std::shared_ptr<process_launcher> make_guarded_launcher(
   const agent_services::process_options& processes = services.processes;
   guarded_launcher::options options;
   options.policy = processes.guard.value_or(guard_policy::best_effort);
-  // A worker in a slot has nobody else who watches it.
+  // A worker in a slot is not a child of this process, so only a guard can watch it.
   if (processes.spawner) options.policy = guard_policy::required;
   options.spawner = processes.spawner;
   options.guard_file = processes.guard_file;
@@ -17638,7 +17702,7 @@ inline std::string indented(std::string_view text, std::string_view indent) {
   return result;
 }
 
-/// The text after "traceback :". It keeps torchelastic's wording, which people search for.
+/// The text after "traceback :". It keeps torchelastic's wording, because users search for it.
 inline std::string report_message(const run_result::failure& failure) {
   if (failure.error) {
     return indented(failure.error->callstack.value_or(failure.error->message), "  ");
@@ -17715,7 +17779,8 @@ ELASTIC_DECL std::string rank_ranges(std::vector<int> ranks) {
   return text;
 }
 
-/// The number of characters of the longest line; what is not ASCII counts once per code point.
+/// The number of characters of the longest line. A character outside ASCII counts once per code
+/// point.
 inline std::size_t longest_line(std::string_view text) {
   std::size_t longest = 0;
   std::size_t length = 0;
@@ -17765,9 +17830,9 @@ inline std::string report_kind(const std::vector<run_result::failure>& failures,
   return text;
 }
 
-/// A line about the workers that the agent has stopped, and one for each exception with which they
-/// were ending, since one of these may be the cause: a worker closes its connections, and so makes
-/// others fail, before it has ended.
+/// A line about the workers that the agent has stopped, and one for each exception that they had
+/// printed before. One of these may be the cause: a failing worker closes its connections, and so
+/// makes others fail, before it has ended.
 inline std::string report_stopped(const std::vector<const run_result::failure*>& stopped) {
   constexpr std::size_t most_exceptions = 3;
   constexpr std::size_t shown_bytes = 200;
@@ -18060,11 +18125,11 @@ struct signal_request {
   int number = 0;
 };
 
-/// Sends a signal to one worker of the job, if that runs on this node.
+/// Sends a signal to one worker of the job, if it runs on this node.
 struct rank_signal_request {
   int rank = 0;
   int number = 0;
-  /// Logged with it; empty: logged at debug level only.
+  /// The reason for the log; empty: the signal is logged at debug level only.
   std::string reason = {};
 };
 
@@ -18075,18 +18140,18 @@ using agent_request = std::variant<stop_request, signal_request, rank_signal_req
 /// agent runs are kept for it; requests that arrive after it are dropped.
 class request_inbox : public std::enable_shared_from_this<request_inbox> {
  public:
-  /// From any thread.
+  /// Adds a request. Any thread may call it.
   ELASTIC_DECL void push(agent_request request);
 
-  /// On the strand: passes each request to `take` from now on, there.
+  /// Called on the strand: from now on, passes each request to `take` there.
   ELASTIC_DECL void open(asio::any_io_executor strand,
                          std::function<void(const agent_request&)> take);
 
-  /// On the strand, or if the inbox was never opened: accepts no more requests and releases the
-  /// strand, whose context may then end.
+  /// Called on the strand, or if the inbox was never opened: accepts no more requests, and releases
+  /// the strand, so that its context can end.
   ELASTIC_DECL void close();
 
-  /// From any thread: how many requests the strand has not taken yet.
+  /// The number of requests that the strand has not taken yet. Any thread may call it.
   ELASTIC_DECL std::size_t waiting() const;
 
  private:
@@ -18219,7 +18284,7 @@ ELASTIC_DECL std::vector<std::string> log_file::write(std::string_view bytes) {
     const portion next = first_portion(bytes);
     append(bytes.substr(0, next.size), problems);
     bytes.remove_prefix(next.size);
-    // While output is lost, a file is not full because of it.
+    // Lost output does not fill a file.
     const bool is_full = next.fills && (lost_ == 0 || next.size == 0);
     if (is_full && file_) put_aside(problems);
   }
@@ -18252,7 +18317,7 @@ ELASTIC_DECL std::size_t log_file::room_for_line() const {
 
 ELASTIC_DECL void log_file::append(std::string_view bytes, std::vector<std::string>& problems) {
   if (bytes.empty()) return;
-  // What follows lost output begins a line of its own.
+  // Output after a loss begins on a new line.
   if (lost_ > 0 && in_line_ && write_some("\n") == 1) in_line_ = false;
   const bool is_ready = lost_ == 0 || !in_line_;
   const std::size_t written = is_ready ? write_some(bytes) : 0;
@@ -18529,8 +18594,8 @@ namespace elastic::detail {
 
 /// The template of the prefix of each copied line of a worker's output: text in which
 /// `${role_name}`, `${rank}`, `${local_rank}`, `${pid}`, `${hostname}` and `${time}` (or `$rank`,
-/// and so on) are replaced by the worker's values and `$$` by a `$`. A `$` that starts no name is
-/// kept.
+/// and so on) are replaced by the worker's values and `$$` by a `$`. A `$` that does not begin a
+/// name is kept.
 ///
 /// Source: torch.distributed.elastic's log_line_prefix_template, which keeps unknown names
 /// unchanged and has neither `${pid}` nor `${time}`.
@@ -18552,6 +18617,95 @@ class line_template {
 
   std::string text_;
 };
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
+
+// ---- elastic/agent/detail/workers/uninterruptible_watch.hpp ----
+
+#include <charconv>
+#include <cmath>
+
+namespace elastic::detail {
+
+/// Tracks how long each worker has been in uninterruptible sleep, as far as samples show.
+class uninterruptible_watch {
+ public:
+  explicit uninterruptible_watch(duration limit) : limit_(limit) {}
+
+  /// The time between two samples.
+  duration period() const;
+
+  /// Notes the state of a worker, as in /proc. Result: how long it has been in uninterruptible
+  /// sleep, if that reaches the limit; empty otherwise.
+  std::optional<duration> look(std::size_t slot, char state, time_point now);
+
+ private:
+  duration limit_;
+  std::map<std::size_t, time_point> since_;
+};
+
+/// How long a worker may be in uninterruptible sleep: TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT,
+/// in seconds. 0, which means forever, if that is not set, 0 or less.
+///
+/// Source: torch.distributed.elastic.agent.server.local_elastic_agent (2.13). It also takes what is
+/// no number as forever; here that is refused, since the user wants a limit.
+/// Errors: `errc::invalid_argument`, naming the variable.
+inline duration uninterruptible_limit(const environment_map& environment) {
+  const char* const name = "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT";
+  const std::string text = find_variable(environment, name).value_or("");
+  if (text.empty()) return duration::zero();
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const std::from_chars_result read = std::from_chars(text.data(), end, seconds);
+  if (read.ec != std::errc() || read.ptr != end || std::isnan(seconds)) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} {}: a number of seconds is needed", name, in_quotes(text)));
+  }
+  if (seconds <= 0) return duration::zero();
+  constexpr double most = 1e9;
+  return std::chrono::duration_cast<duration>(
+      std::chrono::duration<double>(std::min(seconds, most)));
+}
+
+inline duration uninterruptible_watch::period() const {
+  constexpr duration least = std::chrono::milliseconds(10);
+  constexpr duration most = std::chrono::seconds(1);
+  return std::clamp(limit_ / 4, least, most);
+}
+
+inline std::optional<duration> uninterruptible_watch::look(std::size_t slot, char state,
+                                                           time_point now) {
+  if (state != 'D') {
+    since_.erase(slot);
+    return std::nullopt;
+  }
+  const time_point since = since_.emplace(slot, now).first->second;
+  if (now - since < limit_) return std::nullopt;
+  return now - since;
+}
+
+}  // namespace elastic::detail
+
+#endif
+
+#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 2 || ELASTIC_SOURCE_PART == 4
+
+// ---- elastic/base/detail/quantity.hpp ----
+
+namespace elastic::detail {
+
+/// "1 worker", "2 workers". The noun takes its plural by an "s".
+template <std::integral Count>
+std::string quantity(Count count, std::string_view noun) {
+  std::string text = std::to_string(count) + ' ';
+  text += noun;
+  if (count != 1) text += 's';
+  return text;
+}
 
 }  // namespace elastic::detail
 
@@ -18723,7 +18877,7 @@ namespace elastic {
 
 namespace detail {
 
-/// Refuses what only workers on the control channel can do.
+/// Refuses settings that need workers on the control channel.
 inline void check_plain(const worker_spec& spec) {
   const liveness_settings& liveness = spec.liveness;
   const bool is_watched = liveness.first_heartbeat_timeout > duration::zero() ||
@@ -18762,15 +18916,21 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   const auto demand = [](bool holds, const std::string& sentence) {
     if (!holds) throw error(errc::invalid_argument, sentence);
   };
-  const auto demand_command = [&](std::string_view name, const shell_command& chosen) {
+  const auto demand_field = [&](bool holds, std::string_view field, std::string_view sentence) {
+    demand(holds, fmt::format("{} {}", spec.name_of(field), sentence));
+  };
+  const auto demand_not_negative = [&](duration time, std::string_view field) {
+    demand_field(time >= duration::zero(), field, "must not be negative");
+  };
+  const auto demand_command = [&](std::string_view field, const shell_command& chosen) {
     demand(chosen.command.find('\0') == std::string::npos,
-           fmt::format("{}: the command has a zero byte in it", name));
+           fmt::format("{}: the command has a zero byte in it", spec.name_of(field)));
     demand(chosen.timeout > duration::zero() && chosen.timeout <= limits::shell_command_timeout,
-           fmt::format("{}: the timeout is {} s: more than 0 and at most {} s are allowed", name,
-                       std::chrono::duration<double>(chosen.timeout).count(),
+           fmt::format("{}: the timeout is {} s: more than 0 and at most {} s are allowed",
+                       spec.name_of(field), std::chrono::duration<double>(chosen.timeout).count(),
                        limits::shell_command_timeout.count()));
   };
-  // What the kernel takes as a text ends at its first zero byte.
+  // For the kernel, a text ends at its first zero byte.
   const auto demand_whole = [&](std::string_view field, const std::string& text) {
     demand(text.find('\0') == std::string::npos,
            fmt::format("{}: {} has a zero byte in it", spec.name_of(field), in_quotes(text)));
@@ -18786,6 +18946,7 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
     demand_whole("environment", name);
     demand_whole("environment", value);
   }
+  static_cast<void>(detail::uninterruptible_limit(spec.environment));
   for (const int number : spec.ignored_signals) {
     detail::require_signal(number, spec.name_of("ignored_signals"));
   }
@@ -18795,24 +18956,28 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
          fmt::format("{}: {} has control characters, such as a line end, in it",
                      spec.name_of("role"), in_quotes(spec.role)));
   demand(spec.role.size() <= limits::worker_role_bytes,
-         fmt::format("role: the name has {} bytes: up to {} are allowed", spec.role.size(),
-                     limits::worker_role_bytes));
+         fmt::format("{}: the name has {} bytes: up to {} are allowed", spec.name_of("role"),
+                     spec.role.size(), limits::worker_role_bytes));
   demand(spec.nproc_per_node >= 1 && spec.nproc_per_node <= limits::local_world_size,
-         fmt::format("{} workers on one node: 1 to {} are allowed", spec.nproc_per_node,
+         fmt::format("{} is {}: 1 to {} workers on one node are allowed",
+                     spec.name_of("nproc_per_node"), spec.nproc_per_node,
                      limits::local_world_size));
   demand(spec.cpu_affinity.empty() ||
              spec.cpu_affinity.size() == static_cast<std::size_t>(spec.nproc_per_node),
-         fmt::format("processors are given for {} workers, but the node has {}",
-                     spec.cpu_affinity.size(), spec.nproc_per_node));
+         fmt::format("{}: processors are given for {}, but the node has {}",
+                     spec.name_of("cpu_affinity"),
+                     detail::quantity(spec.cpu_affinity.size(), "worker"), spec.nproc_per_node));
   std::size_t changing_bytes = 0;
   for (const auto& [name, value] : spec.env) {
     if (detail::changes_by_epoch(value)) changing_bytes += name.size() + value.size();
     demand(!name.empty() && name.find('=') == std::string::npos,
-           fmt::format("{} is not a name for a variable", in_quotes(name)));
+           fmt::format("{}: {} is not a name for a variable", spec.name_of("env"),
+                       in_quotes(name)));
     demand_whole("env", name);
     demand_whole("env", value);
     demand(!is_set_by_agent(name) || spec.contract == worker_contract::plain,
-           fmt::format("env: {} cannot be chosen, since the agent sets it for each worker", name));
+           fmt::format("{}: {} cannot be chosen, since the agent sets it for each worker",
+                       spec.name_of("env"), name));
   }
   const std::string_view device_variable = detail::device_variable(spec.environment);
   const std::size_t devices =
@@ -18824,41 +18989,42 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
                      device_variable, spec.nproc_per_node));
   if (spec.contract == worker_contract::plain) detail::check_plain(spec);
   demand(spec.max_restarts >= 0,
-         fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
+         fmt::format("{} is {}: 0 or more is allowed", spec.name_of("max_restarts"),
+                     spec.max_restarts));
   validate(spec.restart);
-  demand(spec.rejoin_timeout > duration::zero(), "rejoin_timeout must be over 0");
+  demand_field(spec.rejoin_timeout > duration::zero(), "rejoin_timeout", "must be over 0");
   demand(spec.on_failure == failure_policy::restart || !spec.virtual_local_rank,
-         "on_failure replace and virtual_local_rank exclude each other: workers of the same local "
-         "rank cannot be told apart on the control channel");
+         fmt::format("{} replace and {} exclude each other: workers of the same local rank cannot "
+                     "be told apart on the control channel",
+                     spec.name_of("on_failure"), spec.name_of("virtual_local_rank")));
   const bool restarts = spec.on_failure == failure_policy::restart;
   demand(restarts || changing_bytes <= limits::control_value_bytes,
-         fmt::format("env: the variables with ${{rank}} or other values of an epoch have {} bytes; "
-                     "workers that stay can be told of up to {} (on_failure replace)",
-                     changing_bytes, limits::control_value_bytes));
+         fmt::format("{}: the variables with ${{rank}} or other values of an epoch have {} bytes; "
+                     "workers that stay can be told of up to {} ({} replace)",
+                     spec.name_of("env"), changing_bytes, limits::control_value_bytes,
+                     spec.name_of("on_failure")));
   validate(spec.logs, spec.nproc_per_node, spec.log_dir != "/dev/null");
   detail::line_template{spec.log_line_prefix_template};
-  demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
-  demand(spec.linger >= duration::zero() && spec.linger <= limits::linger,
-         "linger must be from 0 to 3600 s");
-  demand(spec.exit_barrier_timeout >= duration::zero(),
-         "exit_barrier_timeout must not be negative");
-  demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
-  demand(spec.preempt_grace >= duration::zero(), "preempt_grace must not be negative");
-  demand(spec.watch_interval == duration::zero() ||
-             spec.watch_interval >= limits::least_watch_interval,
-         "watch_interval must be 0 (never) or 10 ms at least");
+  demand_not_negative(spec.shutdown_timeout, "shutdown_timeout");
+  demand_field(spec.linger >= duration::zero() && spec.linger <= limits::linger, "linger",
+               "must be from 0 to 3600 s");
+  demand_not_negative(spec.exit_barrier_timeout, "exit_barrier_timeout");
+  demand_field(spec.monitor_interval > duration::zero(), "monitor_interval", "must be over 0");
+  demand_not_negative(spec.preempt_grace, "preempt_grace");
+  demand_field(spec.watch_interval == duration::zero() ||
+                   spec.watch_interval >= limits::least_watch_interval,
+               "watch_interval", "must be 0 (never) or 10 ms at least");
   demand(spec.wrap.command.find('\0') == std::string::npos,
-         "wrap: the command has a zero byte in it");
+         fmt::format("{}: the command has a zero byte in it", spec.name_of("wrap")));
   demand_command("hang_hook", spec.hang_hook);
   demand_command("node_check", spec.node_check);
   const liveness_settings& liveness = spec.liveness;
-  demand(liveness.first_heartbeat_timeout >= duration::zero() &&
-             liveness.heartbeat_timeout >= duration::zero() &&
-             liveness.least_learned >= duration::zero(),
-         "the times of liveness must not be negative");
+  demand_not_negative(liveness.first_heartbeat_timeout, "liveness.first_heartbeat_timeout");
+  demand_not_negative(liveness.heartbeat_timeout, "liveness.heartbeat_timeout");
+  demand_not_negative(liveness.least_learned, "liveness.least_learned");
   demand(liveness.learn_timeouts == 0 || liveness.learn_timeouts >= 1,
-         fmt::format("learn_timeouts is {}: 0 (nothing is learned) or 1 and more are allowed",
-                     liveness.learn_timeouts));
+         fmt::format("{} is {}: 0 (nothing is learned) or 1 and more are allowed",
+                     spec.name_of("liveness.learn_timeouts"), liveness.learn_timeouts));
 }
 
 ELASTIC_DECL std::string worker_spec::name_of(std::string_view field) const {
@@ -18938,7 +19104,7 @@ ELASTIC_DECL task<std::shared_ptr<rendezvous_handler>> rendezvous_factory::make(
 
 namespace elastic::detail {
 
-/// A node's place in an epoch, and how the epoch begins for all nodes.
+/// The agreement about an epoch: a node's ranks in it, and how it begins for all nodes.
 struct epoch_agreement {
   assigned_ranks ranks;
   int place = 0;
@@ -18990,7 +19156,7 @@ class agent_journal {
   agent_journal(const agent_journal&) = delete;
   agent_journal& operator=(const agent_journal&) = delete;
 
-  /// The name of this node, for people.
+  /// The name of this node for messages.
   std::string node() const { return journal_.node().empty() ? host_name() : journal_.node(); }
 
   // ---- context of later events ------------------------------------------------------------------
@@ -19008,7 +19174,7 @@ class agent_journal {
   ELASTIC_DECL void record_start(std::string run_id, std::string backend);
   ELASTIC_DECL void record_end(worker_state state, std::string reason, time_point began);
   ELASTIC_DECL void record_stop_request(std::string reason, int signal);
-  /// Records that workers have not come to `init_process_group`.
+  /// Records that workers have not reached `init_process_group`.
   ELASTIC_DECL void record_missing(std::string sentence);
   ELASTIC_DECL void record_fault(const worker_group::worker& victim, int signal,
                                  std::string reason);
@@ -19021,18 +19187,19 @@ class agent_journal {
   ELASTIC_DECL void record_workers(const rendezvous_round& round, const assigned_ranks& ranks,
                                    const std::optional<run_result::worker_starts>& starts,
                                    time_point began);
-  /// @param stepped  when the workers last reported another step in this epoch; empty: never
+  /// @param stepped  the time at which the workers last reported a new step in this epoch; empty:
+  ///                 never
   ELASTIC_DECL void record_round_end(const rendezvous_change& change, int failures,
                                      std::optional<time_point> stepped);
 
   /// Records that workers of the last round continue in this one.
-  /// @param change  what ended the last round
+  /// @param change  the change that ended the last round
   /// @param start   how many workers of this node stayed, and which ranks were replaced
-  /// @param ended   when this node learned of the end
+  /// @param ended  the time at which this node learned of the end
   ELASTIC_DECL void record_replacement(const rendezvous_change& change,
                                        const agent_part::started_workers& start, time_point ended);
-  /// Records that the workers have reported their first step of an epoch, which an earlier worker
-  /// of this node had reported before.
+  /// Records that the workers have reported the first step of an epoch, and that an earlier worker
+  /// of this node had already reported that step.
   ELASTIC_DECL void record_rollback(std::int64_t step);
   /// Records that the workers have reached the furthest step of any earlier worker of this node.
   ELASTIC_DECL void record_step(std::int64_t step, time_point since);
@@ -19042,18 +19209,22 @@ class agent_journal {
   /// @param replaces  the other workers keep their processes, as far as this node knows
   ELASTIC_DECL void record_decision(const restart_ledger::decision& decision, int failures,
                                     bool replaces);
-  /// Records what was left by the worker whose failure ended the attempt, if it ran on this node.
+  /// Records the error and output of the worker whose failure ended the attempt, if it ran on this
+  /// node.
   ELASTIC_DECL void record_cause();
 
   ELASTIC_DECL void record_checkpoint(const worker_channels::checkpoint_outcome& outcome,
                                       time_point began);
   ELASTIC_DECL void record_exit_barrier(std::string state, std::string reason, time_point began);
 
-  /// Awaits `stopping`, which stops the workers, and records how long it takes; nothing if no
-  /// worker runs. Errors and cancellation: those of `stopping`.
+  /// Awaits `stopping`, which stops the workers, and records its duration unless no worker runs.
+  /// Errors and cancellation: those of `stopping`.
   ELASTIC_DECL task<void> time_stop(stop_plan plan, task<void> stopping);
+  /// Records that the stop that `time_stop` awaits continues by another plan.
+  ELASTIC_DECL void change_stop(stop_plan plan);
 
  private:
+  ELASTIC_DECL void record_stopping(stop_plan plan);
   ELASTIC_DECL job_event about(job_event::type kind) const;
   ELASTIC_DECL job_event about_ranks(job_event::type kind, const rendezvous_round& round,
                                      const assigned_ranks& ranks, time_point began) const;
@@ -19067,6 +19238,8 @@ class agent_journal {
   std::optional<std::int64_t> round_;
   std::int64_t attempt_ = 0;
   bool is_judged_ = false;
+  /// The stop that is recorded and has not ended.
+  std::optional<job_event> stopping_;
   /// The end of the attempt's workers has been noted.
   bool is_stopped_ = true;
 };
@@ -19176,9 +19349,9 @@ class agent_telemetry {
 
 namespace elastic::detail {
 
-/// The epochs of a node's workers: from their start or their entry into another world until the
-/// world changes. Workers that can outlive an epoch keep their processes; what nodes need to know
-/// for that, and what it saved, is kept here.
+/// The record of the epochs of a node's workers. An epoch lasts from their start, or their entry
+/// into another world, until the world changes. Workers that can outlive an epoch keep their
+/// processes. The record has the facts that nodes need for that, and measures what it saved.
 ///
 /// Thread-safety: the agent's strand.
 class epoch_record {
@@ -19187,7 +19360,8 @@ class epoch_record {
   ELASTIC_DECL epoch_record(const worker_spec& spec, worker_group& group, agent_journal& journal,
                             agent_telemetry& telemetry, time_source& time, const logger& log);
 
-  /// What this node tells the others about the last epoch; empty if workers never outlive one.
+  /// This node's report to the others about the last epoch; empty if workers never outlive an
+  /// epoch.
   ELASTIC_DECL std::optional<node_epoch> last();
 
   /// How this node enters an epoch.
@@ -19198,11 +19372,11 @@ class epoch_record {
     bool replaces = false;
   };
 
-  /// Takes what the nodes have agreed on, and gives the round this node's place in it.
+  /// Takes over the agreement of the nodes, and sets this node's group rank in the round.
   /// Errors: `errc::invalid_argument`: workers cannot outlive an epoch in this job.
   ELASTIC_DECL entry take(const epoch_agreement& agreement, rendezvous_round& round);
 
-  /// Notes why the workers of this node cannot stay.
+  /// Notes the reason why the workers of this node cannot stay.
   void set_obstacle(std::string why) { last_.obstacle = std::move(why); }
 
   /// Notes when this node first learned that the epoch is over.
@@ -19210,8 +19384,9 @@ class epoch_record {
   void set_change(rendezvous_change change) { change_ = std::move(change); }
 
   /// Notes that the workers of the next epoch run.
-  /// @param starting  when the first of them was started
-  /// Result: when this node learned that the last epoch was over; `starting` for the first epoch
+  /// @param starting  the time at which the first of them was started
+  /// Result: the time at which this node learned that the last epoch was over; `starting` for the
+  /// first epoch
   ELASTIC_DECL time_point begin(time_point starting);
 
   /// Completes `start` with the workers of this node that are new while others stayed, and reports
@@ -19222,7 +19397,7 @@ class epoch_record {
 
   /// A worker of this node has reported a step.
   ELASTIC_DECL void record_step(std::int64_t step);
-  /// When the furthest step of this epoch was reported; empty: none was.
+  /// The time at which the furthest step of this epoch was reported; empty: none was.
   std::optional<time_point> stepped() const { return stepped_; }
 
   const run_result::rank_replacements& replacements() const { return replacements_; }
@@ -19235,12 +19410,12 @@ class epoch_record {
   time_source& time_;
   const logger& log_;
   node_epoch last_;
-  /// When this node learned that the last epoch had ended (empty during an epoch), and what ended
-  /// it.
+  /// The time at which this node learned that the last epoch had ended (empty during an epoch), and
+  /// the change that ended it.
   std::optional<time_point> ended_;
   std::optional<rendezvous_change> change_;
-  /// The furthest step that any worker of this node has reported, and since when the workers have
-  /// been on their way back to it; empty: they have regained it.
+  /// The furthest step that any worker of this node has reported, and the time since which the
+  /// workers have been behind it; empty: they have reached it again.
   std::optional<std::int64_t> furthest_;
   std::optional<time_point> behind_since_;
   /// The furthest step of this epoch, and when it was reported.
@@ -19260,29 +19435,29 @@ namespace elastic::detail {
 /// Errors: `errc::rendezvous_state`; the message names the backend and the problem.
 ELASTIC_DECL void check_round(const rendezvous_round& round, const std::string& backend);
 
-/// What the agents of a round agree on over its store.
+/// The agreement that the agents of a round reach over its store.
 struct round_agreement {
   assigned_ranks ranks;
   rendezvous_round::master_endpoint master;
   /// Set for nodes that keep workers; it has the same ranks.
   std::optional<epoch_agreement> epoch;
-  /// Where the workers of each node are, as reported by the node; empty: not asked for.
+  /// The addresses of each node's workers, as the node reported them; empty: not requested.
   std::vector<std::string> places;
 };
 
-/// Returns what this node tells workers of other roles about its own, once it knows their ranks.
-/// Empty: nothing. May be called again in the same round.
+/// A function that returns this node's report about its workers to workers of other roles, once
+/// their ranks are known. Empty: there is none. May be called again in the same round.
 using place_source = std::function<std::string(const round_agreement&)>;
 
-/// Tells the other agents of a round about this node's workers; learns the workers' ranks and the
-/// address of their master.
+/// Exchanges data about workers with the other agents of a round. Learns the ranks of this node's
+/// workers and the address of their master.
 ///
 /// It tries twice, since a connection left from the last round may have broken unnoticed. If the
-/// store is gone with its node, the round will end soon, and that is the error that matters. So the
-/// store's own error is thrown only after `limits::rendezvous_reconnect_timeout`.
+/// store is gone with its node, the round will end soon, and that end matters more than the store's
+/// error. So the store's error is thrown only after `limits::rendezvous_reconnect_timeout`.
 ///
 /// @param mine    this node's workers
-/// @param self    what this node knows about the last epoch; empty: it does not replace ranks
+/// @param self  this node's facts about the last epoch; empty: it does not replace ranks
 /// @param places  set if the job has other roles; must be set on all of its nodes or on none
 /// Errors: `errc::rendezvous_timeout` if a node has not answered within the round's
 /// `exchange_timeout`; those of `exchange_ranks`. Cancellation: all types; values that were written
@@ -19321,7 +19496,7 @@ struct agent_step {
     watch,
     /// Wait at the exit barrier for the workers of the other nodes.
     wait_for_others,
-    /// Tell the other nodes that workers failed here, and learn the decision.
+    /// Report to the other nodes that workers failed here, and learn the decision.
     report_failure,
     /// Stop the workers and begin the next attempt.
     restart,
@@ -19394,7 +19569,7 @@ class job_pause {
   /// Notes that a round was joined: the job continues.
   void forget() { reason_.reset(); }
 
-  /// Why the job pauses; empty: it does not, as far as this node knows.
+  /// The reason why the job pauses; empty: it does not, as far as this node knows.
   const std::optional<std::string>& reason() const { return reason_; }
 
  private:
@@ -19443,7 +19618,7 @@ class run_files {
                                std::string journal_path);
 
   /// Keeps or removes the directory as documented, writes the report if the job failed, and sets
-  /// the directory in the result. Errors: none; the log says what cannot be written.
+  /// the directory in the result. Errors: none; the log names files that cannot be written.
   ///
   /// @param result  null: the run ended with an exception
   ELASTIC_DECL task<void> leave(run_result* result);
@@ -19511,8 +19686,8 @@ class mailbox {
 
 namespace elastic::detail {
 
-/// What the workers of a node are asked for while they run: to pause, to continue, to save a
-/// checkpoint, to be inspected. Nothing is kept for workers that start later.
+/// The requests to a node's workers while they run: to pause, to continue, to save a checkpoint, to
+/// be inspected. No request is kept for workers that start later.
 ///
 /// Thread-safety: the agent's strand.
 class worker_orders {
@@ -19529,11 +19704,11 @@ class worker_orders {
   ELASTIC_DECL void push_checkpoint(std::shared_ptr<pending_command> pending);
   ELASTIC_DECL void push_inspection(std::shared_ptr<pending_command> pending);
 
-  /// Carries out what is queued. Inspections do not wait for requests, which may take long.
-  /// Ends by cancellation alone, of any type.
+  /// Carries out the queued orders. Inspections do not wait for requests, which may take long. Ends
+  /// only by cancellation, of any type.
   ELASTIC_DECL task<void> carry_out();
 
-  /// Drops what is queued: it was meant for the workers that have ended.
+  /// Drops the queued orders, which were meant for the workers that have ended.
   ELASTIC_DECL void clear();
 
   /// Asks the workers to save a checkpoint, and logs the outcome.
@@ -19568,7 +19743,8 @@ class worker_orders {
 
 namespace elastic::detail {
 
-/// Stops the workers of a node, as the agent plans or as somebody requests, which may be meanwhile.
+/// Stops the workers of a node, by the agent's plan or by a request, which may arrive during the
+/// stop.
 ///
 /// Thread-safety: the agent's strand.
 class worker_stop {
@@ -19577,10 +19753,10 @@ class worker_stop {
   ELASTIC_DECL worker_stop(asio::any_io_executor strand, const worker_spec& spec,
                            worker_group& group, agent_journal& journal, time_source& time);
 
-  /// The first request counts; the others only show that they were made.
+  /// Takes a request. Only the first one decides how the workers stop.
   ELASTIC_DECL void take(const stop_request& request);
 
-  /// Empty: nobody has requested a stop.
+  /// The request to stop; empty: there is none.
   const std::optional<stop_request>& request() const { return request_; }
   bool is_requested() const { return request_.has_value(); }
 
@@ -19593,11 +19769,13 @@ class worker_stop {
 
   /// Stops the workers by `plan`, after the hooks that inspect hung workers; by the request, if
   /// there is one or one arrives meanwhile.
-  /// @param limit  how long the other nodes wait for that
+  /// @param limit  the time for which the other nodes wait for the stop
   ELASTIC_DECL task<void> stop(stop_plan plan, duration limit);
 
  private:
-  ELASTIC_DECL task<void> carry_out(stop_plan plan, duration limit);
+  // The plan with the signal and the grace period of the request, which must exist.
+  ELASTIC_DECL stop_plan requested_plan(stop_plan plan) const;
+  ELASTIC_DECL task<void> stop_unless_requested(stop_plan plan, duration limit);
   ELASTIC_DECL task<void> stop_after_hooks(stop_plan plan, duration limit);
 
   const worker_spec& spec_;
@@ -19614,8 +19792,8 @@ class worker_stop {
 
 namespace elastic::detail {
 
-/// The run of the workers of a node, as far as it is the same for a world of workers and for
-/// replicas: what it consists of, how it begins and ends, and the requests that need no decision.
+/// The part of a run of a node's workers that is the same for a world of workers and for replicas:
+/// its members, its beginning and end, and the requests that need no decision.
 ///
 /// Thread-safety: its strand.
 class worker_run {
@@ -19639,7 +19817,7 @@ class worker_run {
   /// @param context   the members that the caller knows: strand, executor, commands, signal,
   ///                  and what the workers are
   /// @param services  complete
-  /// @param backend   what the workers meet by, for the journal
+  /// @param backend  the rendezvous backend, for the journal
   ELASTIC_DECL worker_run(agent_part::context context, worker_spec spec, agent_services services,
                           std::string run_id, std::string backend);
   ~worker_run() = default;
@@ -19690,7 +19868,7 @@ class worker_run {
   ELASTIC_DECL std::string effect_of(const stop_request& request, bool kills) const;
   ELASTIC_DECL void report(const run_result& result);
 
-  /// What a worker is to its users: a rank of a world, or a replica.
+  /// Whether the workers form a world. Otherwise they are replicas.
   const bool has_world_;
 };
 
@@ -19725,19 +19903,19 @@ class agent_run final : public worker_run {
 
   ELASTIC_DECL task<void> live(std::optional<run_result>& result) override;
   ELASTIC_DECL void on_stop(const stop_request& request, bool kills) override;
-  // The services with the run's own part first: the journal has a step before what other parts
-  // record because of it.
+  // The services with the run's own part first, so that the journal has a step before the records
+  // that other parts make because of it.
   ELASTIC_DECL static agent_services with_own_part(agent_services services, agent_run& self);
 
   /// One attempt, from the round that it belongs to. Each round has a new one.
   struct attempt {
     rendezvous_round round;
-    /// Why the round must end; empty while it need not.
+    /// The change that ends the round; empty while it continues.
     std::optional<rendezvous_change> change;
     /// The other nodes were informed of how the workers ended, as far as they could be.
     bool is_reported = false;
     epoch_record::entry epoch = {};
-    /// What this node has told workers of other roles about its own; empty: nothing yet.
+    /// This node's report about its workers to workers of other roles; empty: none yet.
     std::string places = {};
   };
 
@@ -19846,16 +20024,16 @@ class agent_run final : public worker_run {
   /// Empty before the first round and after the last.
   std::optional<attempt> attempt_;
   epoch_record epochs_;
-  /// Workers were started that `kill_at_fence` does not know yet.
+  /// Set when workers were started that `kill_at_fence` does not know yet.
   event_flag started_;
   /// The workers that were started last were killed at the fence.
   event_flag fenced_;
   bool is_at_exit_barrier_ = false;
-  /// What the check of this node found wrong with it.
+  /// The problem that the check of this node found; empty: none.
   std::optional<std::string> failed_check_;
   /// The job has succeeded without this node.
   bool is_late_ = false;
-  /// Set if the job ended by itself, which ends it for the other nodes, too.
+  /// The end of the job, which applies to the other nodes, too; empty if this agent only leaves.
   std::optional<rendezvous_handler::job_end> job_end_;
   std::string end_reason_;
 };
@@ -19880,7 +20058,7 @@ struct command_reply {
   job_command::outcome outcome;
 };
 
-/// On a strand.
+/// Must run on a strand.
 inline task<job_command::outcome> reply_to(job_command command,
                                            std::shared_ptr<request_inbox> inbox) {
   const asio::any_io_executor strand = co_await asio::this_coro::executor;
@@ -19898,7 +20076,7 @@ inline task<job_command::outcome> reply_to(job_command command,
   co_return reply->outcome;
 }
 
-/// Passes a command to what an inbox belongs to, such as an agent, and waits for the outcome.
+/// Passes a command to the owner of an inbox, such as an agent, and waits for the outcome.
 /// Cancellation: all types.
 inline task<job_command::outcome> command_by_inbox(job_command command,
                                                   std::shared_ptr<request_inbox> inbox) {
@@ -19914,7 +20092,8 @@ inline task<job_command::outcome> command_by_inbox(job_command command,
 
 namespace elastic::detail {
 
-/// Gives each request of the inbox to the run, while `work` runs, which is a part of it.
+/// Passes each request of the inbox to the run, while `work`, which is a part of the run, is in
+/// progress.
 template <class Run, class Result>
 task<Result> serve_inbox(asio::any_io_executor strand, inbox_reader requests,
                          std::shared_ptr<Run> run, task<Result> work) {
@@ -19966,8 +20145,8 @@ inline constexpr auto run_steps = std::to_array<std::pair<job_event::type, std::
     {job_event::type::agent_ended, "closing files and guests"},
 });
 
-/// The activity of a run of an agent, its workers, and since when, as the events of its journal
-/// tell it: for `dump` and `job::view`. A plain value without clocks.
+/// The current activity of an agent's run and of its workers, with start times, derived from the
+/// events of its journal: for `dump` and `job::view`. A plain value without clocks.
 struct run_activity {
   struct worker {
     std::int64_t rank = 0;
@@ -19976,7 +20155,7 @@ struct run_activity {
     bool is_running = true;
     /// How it ended; empty while it runs, and if the agent stopped it.
     std::optional<exit_status> end = {};
-    /// Why it is hung; otherwise empty.
+    /// The reason why it is hung; empty: it is not.
     std::string hung = {};
   };
   struct sent_signal {
@@ -19988,7 +20167,7 @@ struct run_activity {
 
   std::string_view step = "not begun";
   std::string reason = {};
-  /// The start of the step; zero: none was told.
+  /// The start of the step; zero: unknown.
   time_point since{};
   bool is_joining = false;
   worker_state state = worker_state::init;
@@ -20001,18 +20180,18 @@ struct run_activity {
   std::int64_t restarts = 0;
   std::int64_t max_restarts = 0;
   std::optional<sent_signal> request = {};
-  /// Sent to the workers that have not ended.
+  /// The signal that was sent to the workers that have not ended.
   std::optional<sent_signal> stop = {};
   /// By local rank.
   std::vector<worker> workers = {};
 
   void take(const job_event& event, time_point now);
 
-  /// The run has returned.
-  void end() { begin("ended", {}); }
+  /// The run has returned, or its context was destroyed, which killed its workers.
+  void end(time_point now);
 
-  /// Several lines for people, each with its line end.
-  /// @param meeting  how many nodes meet and where; empty: it is not said
+  /// Several lines of readable text, each with its line end.
+  /// @param meeting  the number of nodes and the place where they meet; empty: omitted
   std::string text(time_point now, std::string_view meeting = {}) const;
 
  private:
@@ -20039,7 +20218,7 @@ class run_monitor final : public journal_sink {
   }
   void end() {
     const std::lock_guard lock(mutex_);
-    activity_.end();
+    activity_.end(time_->now());
   }
   void take(const journal_record& record) override {
     const std::lock_guard lock(mutex_);
@@ -20051,8 +20230,8 @@ class run_monitor final : public journal_sink {
     return activity_;
   }
 
-  /// @param type     what the run belongs to
-  /// @param waiting  how many requests the run has not taken
+  /// @param type  the type of the object that the run belongs to
+  /// @param waiting  the number of requests that the run has not taken
   std::string text(std::string_view type, std::size_t waiting) const {
     const std::lock_guard lock(mutex_);
     const time_point now = time_ ? time_->now() : time_point();
@@ -20069,7 +20248,7 @@ class run_monitor final : public journal_sink {
   run_activity activity_;
 };
 
-/// Lets a monitor follow the journal of a run until the run returns.
+/// Lets a monitor follow the journal of a run until the run returns or its context is destroyed.
 class monitor_scope {
  public:
   monitor_scope(std::shared_ptr<job_journal> journal, std::shared_ptr<time_source> time,
@@ -20147,6 +20326,14 @@ inline void run_activity::take(const job_event& event, time_point now) {
       return;
     default: return;
   }
+}
+
+inline void run_activity::end(time_point now) {
+  begin("ended", {});
+  if (has_ended) return;
+  has_ended = true;
+  state = worker_state::stopped;
+  stop_workers(now);
 }
 
 inline void run_activity::begin(std::string_view next_step, time_point now) {
@@ -20268,7 +20455,7 @@ namespace elastic {
 
 namespace detail {
 
-/// What an agent leaves to its run, which may outlive it.
+/// The state that an agent passes to its run, which may outlive it.
 struct pending_agent {
   pending_agent(local_agent::options settings, const std::shared_ptr<request_inbox>& inbox,
                 std::shared_ptr<run_monitor> follower)
@@ -20531,7 +20718,7 @@ ELASTIC_DECL std::string log_layout::filtered_stderr_file() const {
 
 namespace detail {
 
-/// The number behind `begin`, which ends a name; none: the name has another form.
+/// The number after `begin` at the end of a name; none if the name has another form.
 inline std::optional<std::int64_t> number_in_name(std::string_view name, std::string_view begin) {
   if (!name.starts_with(begin)) return std::nullopt;
   name.remove_prefix(begin.size());
@@ -20549,17 +20736,20 @@ ELASTIC_DECL std::vector<log_layout::found_worker> log_layout::find_workers(
   // By local rank, the newest: by attempt, then by epoch.
   std::map<std::int64_t, std::tuple<std::int64_t, std::int64_t, std::string>> newest;
   std::error_code failure;
-  for (const auto& attempt : std::filesystem::directory_iterator(root, failure)) {
-    const auto number = detail::number_in_name(attempt.path().filename().string(), "attempt_");
+  for (std::filesystem::directory_iterator attempt(root, failure), end;
+       !failure && attempt != end; attempt.increment(failure)) {
+    const auto number = detail::number_in_name(attempt->path().filename().string(), "attempt_");
     if (!number) continue;
-    for (const auto& worker : std::filesystem::directory_iterator(attempt.path(), failure)) {
-      const std::string name = worker.path().filename().string();
+    std::error_code unreadable;
+    for (std::filesystem::directory_iterator worker(attempt->path(), unreadable);
+         !unreadable && worker != end; worker.increment(unreadable)) {
+      const std::string name = worker->path().filename().string();
       const std::string slot = name.substr(0, name.find("_epoch_"));
       const auto local_rank = detail::number_in_name(slot, "");
       const auto epoch = detail::number_in_name(name, slot + "_epoch_");
       if (!local_rank || *local_rank >= limits::local_world_size) continue;
       auto& known = newest[*local_rank];
-      known = std::max(known, {*number, epoch.value_or(0), worker.path().string()});
+      known = std::max(known, {*number, epoch.value_or(0), worker->path().string()});
     }
   }
   std::vector<found_worker> workers;
@@ -20585,7 +20775,8 @@ ELASTIC_DECL void log_layout::discard_if_empty() {
     const bool is_own = entry->path() == journal_file() || entry->path() == root_ / "roles.json";
     if (!entry->is_directory(failure) && !is_own) return;
   }
-  discard();
+  // A directory that cannot be read may have files.
+  if (!failure) discard();
 }
 
 ELASTIC_DECL void log_layout::make_base(const std::filesystem::path& directory) {
@@ -20596,7 +20787,7 @@ ELASTIC_DECL void log_layout::make_base(const std::filesystem::path& directory) 
 
 ELASTIC_DECL void log_layout::make(const std::filesystem::path& directory) const {
   if (::mkdir(directory.c_str(), 0700) == 0) return;
-  // Those above it may be missing, also because somebody has removed them.
+  // The parent directories may be missing, for example because somebody has removed them.
   if (errno == ENOENT) {
     const std::filesystem::path above = directory.parent_path();
     directory == root_ ? make_base(above) : make(above);
@@ -20766,7 +20957,7 @@ class default_logs_specs final : public logs_specs {
                                               const std::shared_ptr<log_file>& matches);
   ELASTIC_DECL static bool is_shown(const log_options& options, int local_rank);
 
-  // All members of the object of a line, but its text.
+  // The beginning of a line's JSON object: all members except its text.
   ELASTIC_DECL static line_head object_head(const logs_specs::attempt_logs& attempt,
                                             const worker_identity& who, bool is_err);
 };
@@ -20901,8 +21092,8 @@ inline task<void> publish_ranks(std::shared_ptr<store> agents,
   co_await agents->multi_set(std::move(answers));
 }
 
-/// All nodes are alike, so each computes its own ranks. A node without that option still finds what
-/// it reads, except for what nodes of torchrun do not write.
+/// All nodes are alike, so each computes its own ranks. It still writes the keys that a node
+/// without this option reads, except those that nodes of torchrun do not write either.
 /// Source: TORCH_ELASTIC_WORKER_IDENTICAL of PyTorch 2.4 and newer.
 inline task<assigned_ranks> assign_alike(std::shared_ptr<store> agents, role_info mine,
                                          int group_rank, int group_world_size) {
@@ -21042,7 +21233,7 @@ ELASTIC_DECL bool restart_ledger::take_progress() {
 }
 
 ELASTIC_DECL void restart_ledger::count_failures(int count, time_point now) {
-  // An attempt counts once, however its failures become known.
+  // An attempt counts once, even if its failures become known one after the other.
   if (started_ && !take_progress() && furthest_) ++without_progress_;
   recent_.push_back({now, count});
   std::erase_if(recent_, [&](const noted& entry) { return entry.time <= now - terms_.window; });
@@ -21121,6 +21312,9 @@ ELASTIC_DECL std::string obstacle_to(const epoch_end& end) {
     if (worker.has_finished) return fmt::format("rank {} has finished its work", worker.rank);
   }
   for (const survivor_facts& worker : end.workers) {
+    if (worker.withdrawn) return fmt::format("rank {}: {}", worker.rank, *worker.withdrawn);
+  }
+  for (const survivor_facts& worker : end.workers) {
     if (!worker.sent_survive && !end.had_survivors) {
       return fmt::format("rank {} has not said that it can rejoin", worker.rank);
     }
@@ -21141,7 +21335,8 @@ ELASTIC_DECL rejoin_step decide_rejoin(const epoch_end& end) {
                           worker.has_channel ? "did not leave its epoch in time"
                                              : "has lost its control channel")};
     }
-    // Waits, since a worker's connection often closes before the agent sees that the worker ended.
+    // A worker without a channel is no reason to restart yet: its connection often closes before
+    // the agent sees that it ended.
     if (step.what == action::wait) continue;
     step = {action::wait, fmt::format("rank {} leaves", worker.rank)};
   }
@@ -21166,7 +21361,7 @@ ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes) 
   const auto count = static_cast<int>(nodes.size());
   std::vector<std::size_t> order(nodes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // If two nodes claim the same rank, the one with the newer epoch gets it.
+  // If two nodes claim the same rank, the one with the newer epoch keeps it.
   sort_stably(order, [&](std::size_t left, std::size_t right) {
     const node_epoch& one = nodes[left];
     const node_epoch& other = nodes[right];
@@ -21861,6 +22056,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL void handle(connection& client, const worker_messages::ask&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::ready&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::finished&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::withdraw&);
   // Messages that are only for the caller.
   void handle(connection&, const worker_messages::no_restart&) {}
   void handle(connection&, const worker_messages::bad_node&) {}
@@ -22021,6 +22217,10 @@ ELASTIC_DECL void worker_channels::abandon() {
 
 namespace elastic::detail {
 
+/// The longest time for which a worker waits for the answer to its question; under a debugger the
+/// time-out is a year.
+inline constexpr std::chrono::minutes longest_answer{10};
+
 ELASTIC_DECL survivors::survivors(asio::any_io_executor strand, worker_channels& channels,
                                   survivors_options options)
     : channels_(channels), options_(std::move(options)), changed_(std::move(strand)) {}
@@ -22053,7 +22253,8 @@ inline bool is_about_epoch(const worker_messages::worker_message& message) {
   return std::holds_alternative<worker_messages::survive>(message) ||
          std::holds_alternative<worker_messages::ask>(message) ||
          std::holds_alternative<worker_messages::ready>(message) ||
-         std::holds_alternative<worker_messages::finished>(message);
+         std::holds_alternative<worker_messages::finished>(message) ||
+         std::holds_alternative<worker_messages::withdraw>(message);
 }
 
 ELASTIC_DECL void survivors::take(int local_rank, const worker_messages::worker_message& message) {
@@ -22076,6 +22277,7 @@ ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ask& mess
   options_.log.info("rank {} asks whether epoch {} has ended: {}", entry.rank, epoch_,
                     message.reason);
   entry.waits_since = options_.time->now();
+  entry.is_out = true;
 }
 
 ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ready& message) {
@@ -22086,6 +22288,10 @@ ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ready& me
 
 ELASTIC_DECL void survivors::take(place& entry, const worker_messages::finished& message) {
   if (message.epoch == epoch_) entry.has_finished = true;
+}
+
+ELASTIC_DECL void survivors::take(place& entry, const worker_messages::withdraw& message) {
+  entry.withdrawn = message.reason.empty() ? "it cannot rejoin any more" : message.reason;
 }
 
 ELASTIC_DECL epoch_end survivors::facts() const {
@@ -22114,9 +22320,10 @@ ELASTIC_DECL int survivors::ready() const {
                                         [](const place& entry) { return entry.is_ready; }));
 }
 
-ELASTIC_DECL bool survivors::are_apart() const {
-  return is_on() && std::all_of(places_.begin(), places_.end(),
-                                [](const place& entry) { return !entry.runs || entry.is_ready; });
+ELASTIC_DECL bool survivors::is_inside(std::size_t slot) const {
+  if (!is_on() || slot >= places_.size()) return true;
+  const place& entry = places_[slot];
+  return entry.runs && !entry.is_ready && !entry.is_out;
 }
 
 ELASTIC_DECL void survivors::send(std::size_t slot,
@@ -22137,11 +22344,12 @@ ELASTIC_DECL task<void> survivors::answer() & {
 }
 
 ELASTIC_DECL time_point survivors::answer_due(time_point now) {
+  const duration patience = std::min<duration>(options_.timeout, longest_answer);
   time_point next = time_point::max();
   for (std::size_t slot = 0; slot < places_.size(); ++slot) {
     place& entry = places_[slot];
     if (!entry.waits_since) continue;
-    const time_point due = *entry.waits_since + options_.timeout;
+    const time_point due = *entry.waits_since + patience;
     const std::optional<int> finished = finished_rank();
     if (decide_ask(false, finished, now >= due) == ask_answer::wait) {
       next = std::min(next, due);
@@ -22157,17 +22365,17 @@ ELASTIC_DECL time_point survivors::answer_due(time_point now) {
       continue;
     }
     options_.log.warning("rank {} fails with its own error: {}", entry.rank, why);
+    entry.is_out = false;
     send(slot, control_messages::no_change{epoch_});
   }
   return next;
 }
 
-ELASTIC_DECL time_point survivors::deadline_of(const place& entry, time_point began,
-                                               time_point most) const {
-  return std::min(rejoin_deadline(began, entry.asked_at, options_.timeout), most);
+ELASTIC_DECL time_point survivors::deadline_of(const place& entry, time_point began) const {
+  return rejoin_deadline(began, entry.asked_at, options_.timeout);
 }
 
-ELASTIC_DECL void survivors::announce_change(time_point began, time_point most) {
+ELASTIC_DECL void survivors::announce_change(time_point began, time_point fence) {
   const epoch_end end = facts();
   for (std::size_t slot = 0; slot < places_.size(); ++slot) {
     place& entry = places_[slot];
@@ -22175,7 +22383,8 @@ ELASTIC_DECL void survivors::announce_change(time_point began, time_point most) 
     entry.is_notified = true;
     control_messages::change change;
     change.epoch = epoch_;
-    change.within = deadline_of(entry, began, most) - options_.time->now();
+    const time_point due = deadline_of(entry, began);
+    change.within = (entry.is_out ? due : std::min(due, fence)) - options_.time->now();
     send(slot, change);
   }
 }
@@ -22184,22 +22393,22 @@ ELASTIC_DECL task<std::string> survivors::leave(bool is_pause, duration most) & 
   using action = rejoin_step::action;
   time_source& time = *options_.time;
   const time_point began = time.now();
-  const time_point latest = deadline_after(began, most);
+  const time_point fence = deadline_after(began, most);
   for (place& entry : places_) entry.waits_since.reset();
   channels_.catch_up();
   for (;;) {
     epoch_end end = facts();
     end.is_pause = is_pause;
-    time_point next = latest;
+    time_point next = time_point::max();
     for (std::size_t slot = 0; slot < places_.size(); ++slot) {
-      const time_point due = deadline_of(places_[slot], began, latest);
+      const time_point due = deadline_of(places_[slot], began);
       end.workers[slot].is_overdue = time.now() >= due;
       if (!end.workers[slot].is_overdue) next = std::min(next, due);
     }
     const rejoin_step step = decide_rejoin(end);
     if (step.what == action::restart_all) co_return step.reason;
     if (step.what == action::meet) co_return std::string();
-    announce_change(began, latest);
+    announce_change(began, fence);
     changed_.reset();
     co_await with_deadline(time, next, changed_.wait());
   }
@@ -22213,6 +22422,7 @@ ELASTIC_DECL bool survivors::rejoin(std::size_t slot, int rank,
   entry.rank = rank;
   entry.is_ready = false;
   entry.is_notified = false;
+  entry.is_out = false;
   entry.waits_since.reset();
   entry.asked_at.reset();
   channels_.started(static_cast<int>(slot));
@@ -22696,7 +22906,7 @@ ELASTIC_DECL std::size_t line_cutter::line_size_with_returns(std::string_view by
   const std::string_view line = bytes.substr(0, size == 0 ? bytes.size() : size);
   const std::size_t back = line.find('\r');
   if (back == line.npos) return size;
-  // A '\r' at the very end: only the next byte tells whether it is a line end of its own.
+  // A '\r' at the very end: only the next byte shows whether it is a complete line end.
   if (back + 1 == line.size()) return 0;
   return line[back + 1] == '\n' ? back + 2 : back + 1;
 }
@@ -23263,10 +23473,17 @@ ELASTIC_DECL void process_set::kill() {
   for (const auto& slot : state_->slots) {
     if (!slot) continue;
     slot->stop_waiting();
-    // What it left behind no longer lingers.
+    // Processes that it left behind must no longer linger.
     if (slot->process && !slot->running()) slot->process->signal(SIGKILL);
   }
   state_->progress.set();
+}
+
+ELASTIC_DECL void process_set::kill(std::size_t index) {
+  const auto slot = find(*state_, index);
+  if (slot && slot->running()) {
+    ask(*slot, SIGKILL, detail::stop_step::target::group, state_->services.time->now());
+  }
 }
 
 ELASTIC_DECL pid_t process_set::pid(std::size_t index) const {
@@ -23331,19 +23548,23 @@ ELASTIC_DECL void process_set::signal_all(state& self, int number) {
 }
 
 ELASTIC_DECL void process_set::ask_all(state& self, int number, detail::stop_step::target whom) {
-  using target = detail::stop_step::target;
   const time_point now = self.services.time->now();
   for (const auto& slot : self.slots) {
-    if (!slot || !slot->running()) continue;
-    child& process = *slot->process;
-    if (whom == target::others) {
-      process.signal_others(number);
-      continue;
-    }
-    slot->asked = {number, now};
-    if (whom == target::process ? process.signal_process(number) : process.signal(number)) {
-      slot->was_stopped = true;
-    }
+    if (slot && slot->running()) ask(*slot, number, whom, now);
+  }
+}
+
+ELASTIC_DECL void process_set::ask(detail::process_slot& whom, int number,
+                                   detail::stop_step::target which, time_point now) {
+  using target = detail::stop_step::target;
+  child& process = *whom.process;
+  if (which == target::others) {
+    process.signal_others(number);
+    return;
+  }
+  whom.asked = {number, now};
+  if (which == target::process ? process.signal_process(number) : process.signal(number)) {
+    whom.was_stopped = true;
   }
 }
 
@@ -23839,7 +24060,8 @@ namespace elastic::detail {
 
 /// The environment of a program that an agent starts: the agent's own, but without the path of the
 /// job's secret, which only agents may read, and without the control channel and the roles that an
-/// enclosing launcher has set. Each value has room for its name, with which it becomes an entry.
+/// enclosing launcher has set. Each value reserves memory for its name, which is added to it when
+/// it becomes an entry.
 inline environment_map program_environment(const environment_map& own) {
   environment_map variables;
   for (const auto& [name, value] : own) {
@@ -24092,25 +24314,6 @@ ELASTIC_DECL void call_memfd::swap(call_memfd& other) noexcept {
 
 #endif
 
-#if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 2
-
-// ---- elastic/base/detail/quantity.hpp ----
-
-namespace elastic::detail {
-
-/// "1 worker", "2 workers". The noun takes its plural by an "s".
-template <std::integral Count>
-std::string quantity(Count count, std::string_view noun) {
-  std::string text = std::to_string(count) + ' ';
-  text += noun;
-  if (count != 1) text += 's';
-  return text;
-}
-
-}  // namespace elastic::detail
-
-#endif
-
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
 // ---- elastic/agent/detail/workers/worker_files.ipp ----
@@ -24119,7 +24322,7 @@ std::string quantity(Count count, std::string_view noun) {
 
 namespace elastic::detail {
 
-/// The plan without its file: what was to go there is shown.
+/// The plan without its file: the output that was meant for it is shown.
 inline output_plan without_file(output_plan plan) {
   if (plan.file.empty()) return plan;
   plan.file.clear();
@@ -24243,9 +24446,9 @@ ELASTIC_DECL void worker_files::warn_of_discarded_output(
     }
   }
   if (workers == 0) return;
-  log_.warning(
-      "the output of {} workers that redirects names is discarded: log_dir '{}' has no files",
-      workers, spec_.log_dir);
+  log_.warning("the output of {} that {} names is discarded: {} '{}' has no files",
+               quantity(workers, "worker"), spec_.name_of("redirects"), spec_.name_of("log_dir"),
+               spec_.log_dir);
 }
 
 }  // namespace elastic::detail
@@ -24301,8 +24504,8 @@ inline std::string newest_file(const std::string& pattern, std::time_t since) {
   return newest;
 }
 
-/// Locates the core dump of a process: the path of the file, or how to get it. Empty if it was not
-/// found: the process had changed its directory, or the file is on another machine.
+/// Locates the core dump of a process: the path of the file, or the way to obtain it. Empty if it
+/// was not found: the process had changed its directory, or the file is on another machine.
 ///
 /// @param directory  the working directory in which the process was started; empty: this process's
 /// @param since      when the process was started, in seconds since 1970
@@ -24342,7 +24545,7 @@ namespace elastic::detail {
 ELASTIC_DECL std::string full_disk_of(const std::string& file) {
   struct statvfs disk{};
   if (file.empty() || ::statvfs(file.c_str(), &disk) != 0) return {};
-  // A process may leave less than it could not write.
+  // A little room may be left although a larger write has failed.
   constexpr std::uint64_t least = 16 * 1024;
   const bool is_root = ::geteuid() == 0;
   const std::uint64_t room = (is_root ? disk.f_bfree : disk.f_bavail) * disk.f_frsize;
@@ -24385,7 +24588,7 @@ ELASTIC_DECL task<void> worker_leftovers::read_ahead(std::vector<source> failed)
   co_await when_all(std::move(reading));
   if (!in_logs) layout_.give_up();
   if (!in_cores) {
-    log_.warning("the working directory does not answer: core files are not looked for there");
+    log_.warning("the working directory does not answer: it is not searched for core files");
   }
   for (const auto& [slot, fill] : logs) {
     content& left = read_[slot];
@@ -24443,8 +24646,8 @@ ELASTIC_DECL task<void> worker_leftovers::read_within(duration patience, readers
 
 namespace elastic::detail {
 
-/// Shares of one processor: below the first a worker is idle, from the second on it works, and from
-/// the third on a median shows that the workers compute.
+/// Shares of one processor. Below the first, a worker is idle; from the second on, it works; a
+/// median from the third on shows that the workers compute.
 inline constexpr double idle_share = 0.02;
 inline constexpr double working_share = 0.2;
 inline constexpr double busy_share = 0.5;
@@ -24780,64 +24983,6 @@ ELASTIC_DECL task<output_sources> output_tails::list(std::shared_ptr<output_tail
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/workers/uninterruptible_watch.hpp ----
-
-#include <charconv>
-
-namespace elastic::detail {
-
-/// Tracks how long each worker has been in uninterruptible sleep, as far as samples show.
-class uninterruptible_watch {
- public:
-  explicit uninterruptible_watch(duration limit) : limit_(limit) {}
-
-  /// The time between two samples.
-  duration period() const;
-
-  /// Notes the state of a worker, as in /proc. Result: how long it has been in uninterruptible
-  /// sleep, if that reaches the limit; empty otherwise.
-  std::optional<duration> look(std::size_t slot, char state, time_point now);
-
- private:
-  duration limit_;
-  std::map<std::size_t, time_point> since_;
-};
-
-/// How long a worker may be in uninterruptible sleep: TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT,
-/// in seconds. 0, which means forever, if that is not a positive number.
-///
-/// Source: torch.distributed.elastic.agent.server.local_elastic_agent (2.13).
-inline duration uninterruptible_limit(const environment_map& environment) {
-  const std::string text =
-      find_variable(environment, "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT").value_or("");
-  double seconds = 0;
-  const char* const end = text.data() + text.size();
-  const std::from_chars_result read = std::from_chars(text.data(), end, seconds);
-  if (read.ec != std::errc() || read.ptr != end || !(seconds > 0)) return duration::zero();
-  constexpr double most = 1e9;
-  return std::chrono::duration_cast<duration>(
-      std::chrono::duration<double>(std::min(seconds, most)));
-}
-
-inline duration uninterruptible_watch::period() const {
-  constexpr duration least = std::chrono::milliseconds(10);
-  constexpr duration most = std::chrono::seconds(1);
-  return std::clamp(limit_ / 4, least, most);
-}
-
-inline std::optional<duration> uninterruptible_watch::look(std::size_t slot, char state,
-                                                           time_point now) {
-  if (state != 'D') {
-    since_.erase(slot);
-    return std::nullopt;
-  }
-  const time_point since = since_.emplace(slot, now).first->second;
-  if (now - since < limit_) return std::nullopt;
-  return now - since;
-}
-
-}  // namespace elastic::detail
-
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1 || ELASTIC_SOURCE_PART == 4
@@ -24972,7 +25117,7 @@ ELASTIC_DECL task<void> worker_group::make_room() {
                             "them first",
                             processes_.running(), processes_.starting()));
   }
-  // If this process may open only few files, the workers start with what there is.
+  // A low limit of open files does not prevent the start: the workers make do with what is left.
   const std::size_t most_needed = detail::descriptor_limit() / 2;
   const std::size_t needed = std::min(detail::descriptors_of(spec_), most_needed);
   co_await detail::make_room_for_descriptors(time_, needed);
@@ -25031,7 +25176,8 @@ ELASTIC_DECL void worker_group::report_start() {
   record_early_events();
 }
 
-/// From now on, the journal learns at once that one of these workers is hung, or has ended.
+/// Records the workers that became hung or ended during the start. From now on, the journal learns
+/// of these events at once.
 ELASTIC_DECL void worker_group::record_early_events() {
   for (const worker& each : attempt_.workers) {
     if (!each.is_start_reported && !each.hung.empty()) record_hung(each);
@@ -25188,8 +25334,8 @@ ELASTIC_DECL void worker_group::notify_survivors(const std::vector<worker_identi
     } catch (const error& failure) {
       problem = failure.what();
     }
-    // Its death then ends this epoch.
-    log_.error("rank {} cannot be told of epoch {} and is killed: {}", identities[slot].rank,
+    // The death of the worker then ends this epoch.
+    log_.error("rank {} cannot be sent epoch {} and is killed: {}", identities[slot].rank,
                attempt_.round, problem);
     processes_.signal(slot, SIGKILL);
   }
@@ -25351,7 +25497,7 @@ ELASTIC_DECL void worker_group::record_suspicion(const detail::suspicion_change&
   const bool is_last = !is_none && attempt_.suspicions == limits::worker_suspicions;
   log_.warning("{} rank {} (local rank {}, pid {}) {}: {}{}", entry.identity.role_name,
                entry.identity.rank, change.local_rank, entry.pid, finding, change.reason,
-               is_last ? "; no further one is told in this attempt" : "");
+               is_last ? "; no further suspicion is logged in this attempt" : "");
   record_event(job_event::type::worker_suspected, entry, change.reason, change.suspicion);
 }
 
@@ -25371,6 +25517,22 @@ ELASTIC_DECL void worker_group::kill() {
   if (!attempt_.stop_signal) attempt_.stop_signal = SIGKILL;
   hooks_.stop_waiting();
   processes_.kill();
+}
+
+ELASTIC_DECL bool worker_group::kill_inside() {
+  std::vector<std::size_t> inside;
+  for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
+    if (survivors_.is_inside(slot)) inside.push_back(slot);
+  }
+  if (inside.empty()) return false;
+  if (inside.size() == attempt_.workers.size()) {
+    kill();
+    return true;
+  }
+  if (!attempt_.stop_signal) attempt_.stop_signal = SIGKILL;
+  hooks_.stop_waiting();
+  for (const std::size_t slot : inside) processes_.kill(slot);
+  return true;
 }
 
 ELASTIC_DECL std::vector<const worker_group::worker*> worker_group::failed() const {
@@ -26624,8 +26786,8 @@ inline bool is_field(std::string_view name) {
 
 /// The other fields of `rendezvous_parameters` that messages name.
 inline constexpr std::string_view named_fields[] = {
-    "conf",       "endpoint",  "exclude_for", "local_addr", "max_nodes",      "node_counts",
-    "node_name",  "node_rank", "run_id",      "scale_up_delay"};
+    "conf",        "endpoint",  "exclude_for", "local_addr", "max_nodes",     "min_nodes",
+    "node_counts", "node_name", "node_rank",   "run_id",     "scale_up_delay"};
 
 }  // namespace detail
 
@@ -26721,12 +26883,39 @@ inline void check_exclusion(const rendezvous_parameters& parameters) {
                             parameters.name_of("node_name"), printable_text(parameters.node_name),
                             limits::node_name_bytes));
   }
-  if (parameters.exclude_for <= limits::exclusion_time) return;
+  const duration time = parameters.exclude_for;
+  if (time >= duration::zero() && time <= limits::exclusion_time) return;
   throw error(errc::invalid_argument,
-              fmt::format("{} {}: at most {} seconds are allowed",
+              fmt::format("{} {}: 0 to {} seconds are allowed",
                           parameters.name_of("exclude_for"),
-                          std::chrono::duration<double>(parameters.exclude_for).count(),
+                          std::chrono::duration<double>(time).count(),
                           std::chrono::seconds(limits::exclusion_time).count()));
+}
+
+ELASTIC_DECL void detail::check_nodes(const rendezvous_parameters& parameters) {
+  const int least = parameters.min_nodes;
+  const int most = parameters.max_nodes;
+  if (least < 1 || least > most || most > limits::nodes) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} is {} and {} is {}: numbers from 1 to {} are needed, the first not "
+                            "over the second",
+                            parameters.name_of("min_nodes"), least,
+                            parameters.name_of("max_nodes"), most, limits::nodes));
+  }
+  const std::vector<int>& counts = parameters.node_counts;
+  if (counts.empty()) return;
+  const bool ascends =
+      std::adjacent_find(counts.begin(), counts.end(), std::greater_equal<>()) == counts.end();
+  if (ascends && counts.size() <= limits::node_counts && counts.front() == least &&
+      counts.back() == most) {
+    return;
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("{} {}: at most {} ascending numbers are needed, the first {} ({}) and "
+                          "the last {} ({})",
+                          parameters.name_of("node_counts"), node_counts_text(counts),
+                          limits::node_counts, least, parameters.name_of("min_nodes"), most,
+                          parameters.name_of("max_nodes")));
 }
 
 inline void check_timing(const rendezvous_parameters& settings) {
@@ -26752,6 +26941,7 @@ inline void check_timing(const rendezvous_parameters& settings) {
 
 ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
   detail::required(time, "rendezvous_parameters::time");
+  detail::check_nodes(*this);
   check_exclusion(*this);
   check_timing(*this);
   for (const std::string_view name : detail::ignored_times) seconds(name, {});
@@ -26944,7 +27134,7 @@ struct prepared_workers {
   std::string notice;
 };
 
-/// Errors: those of `make_agent`, except those of the rendezvous.
+/// Derives them. Errors: those of `make_agent`, except those of the rendezvous.
 ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config, agent_services services);
 
 }  // namespace elastic::detail
@@ -28228,7 +28418,7 @@ inline bool write_guard_image(int fd) {
   return true;
 }
 
-/// Gives the guard a descriptor that no stream of the child takes, or says why there is none.
+/// Moves the descriptor above those of the child's streams, or sets the reason why there is none.
 inline guard_file with_descriptor(guard_file file, unique_fd fd) {
   if (fd) file.fd = above_passed(std::move(fd));
   if (!file.fd) file.problem = errno_text(errno);
@@ -28310,7 +28500,8 @@ class reaper final : public asio::execution_context::service {
                                  std::chrono::milliseconds patience, const syscalls& kernel);
 
  private:
-  // Its last owner takes the status: the wait when it is over, or the context that drops the wait.
+  // A process that is about to end. The last owner of this object takes its status: the wait when
+  // it is over, or the context that drops the wait.
   struct dying {
     ELASTIC_DECL dying(asio::posix::stream_descriptor descriptor, const syscalls& calls);
     ELASTIC_DECL ~dying();
@@ -28324,7 +28515,7 @@ class reaper final : public asio::execution_context::service {
     std::chrono::milliseconds patience{0};
   };
 
-  // Waits for the end, kills after the patience, and waits on.
+  // Waits for the end; after the patience, kills the process and waits again.
   ELASTIC_DECL static task<void> see_off(std::shared_ptr<dying> held);
   ELASTIC_DECL static task<void> wait_for_end(std::shared_ptr<dying> held);
 
@@ -28341,9 +28532,9 @@ namespace elastic::detail {
 
 /// A process of this machine, held by its pidfd, that leads its own session.
 ///
-/// Its tree consists of its session and of the descendants outside of it that can be found: they
-/// were seen before a signal was sent, or are children of a process in the tree. A daemon that had
-/// already cut both ties is not found.
+/// Its tree consists of its session and of the descendants outside of the session that can be
+/// found: they were seen before a signal was sent, or are children of a process in the tree. A
+/// daemon that had already left the session and lost its parent is not found.
 ///
 /// It never signals a pid that may have been reused: signals go through pidfds, and a pidfd becomes
 /// a member only once its process was seen in the tree while the pidfd was held. Until `end_tree`,
@@ -28353,7 +28544,7 @@ namespace elastic::detail {
 class pidfd_child final : public child {
  public:
   /// Takes over a direct child of this process that has called `setsid`, and its pidfd.
-  /// @param linger  how long what it leaves behind may take to end by itself
+  /// @param linger  the time that processes which it leaves behind may take to end by themselves
   /// Errors: `errc::start_failed` if the pidfd cannot be waited on; the process is then killed.
   ELASTIC_DECL pidfd_child(const asio::any_io_executor& executor, pid_t pid, int pidfd,
                            const syscalls& calls, duration linger = duration::zero());
@@ -28411,7 +28602,7 @@ class pidfd_child final : public child {
   };
 
   // How often members are killed one by one, because a helper is among them, before the helper is
-  // killed with its group: members that fork must not win.
+  // killed with its group: otherwise members that fork could outrun the kills.
   static constexpr int most_rounds_with_helpers = 8;
 
   // Opens the lists early. Finding them in /proc when a signal is due takes twenty times longer
@@ -28428,7 +28619,8 @@ class pidfd_child final : public child {
   ELASTIC_DECL bool find_outsiders() noexcept;
   ELASTIC_DECL void consider(pid_t pid, pid_t parent, std::vector<pinned>& tree);
 
-  // Kills the process, and its group if no helper is in it; otherwise those members that are none.
+  // Kills the process and its group if the group has no helper; otherwise, only those members that
+  // are not helpers.
   ELASTIC_DECL void kill_all() noexcept;
 
   // Finds the processes of the tree; helpers are among the others unless they are to be spared.
@@ -28438,11 +28630,12 @@ class pidfd_child final : public child {
   // foreign session would first need a process with that pid.
   ELASTIC_DECL found_members find_members(bool spares_helpers);
 
-  // Sends SIGKILL to them, and leaves those that could be killed.
+  // Sends SIGKILL to them. Result: those that could be killed.
   ELASTIC_DECL found_members kill_members(bool spares_helpers) noexcept;
   ELASTIC_DECL void add_killed(pid_t pid);
 
-  // Waits until everything that it left behind has ended, at most for its time, and until SIGKILL.
+  // Waits until all processes that it left behind have ended, their time is over, or SIGKILL is
+  // requested.
   ELASTIC_DECL task<void> linger();
 
   // Waits until a killed process has ended; reaps it if it was reparented to us (as happens to the
@@ -28535,12 +28728,13 @@ struct received_news {
   }
 };
 
-/// Result: the next message; empty if none has arrived. `has_ended` then says that none will.
+/// Receives the next message. Result: empty if none has arrived. `has_ended` then says whether the
+/// socket is closed, so that none will arrive.
 ELASTIC_DECL std::optional<received_news> receive_news(int socket, bool& has_ended) noexcept;
 
 ELASTIC_DECL exit_status as_exit_status(int waited);
 
-/// Why a guard does not answer.
+/// The state of a guard that does not answer.
 struct guard_standstill {
   /// 'T', 'S', … as in `ps`; '?': unknown.
   char state = '?';
@@ -28565,7 +28759,8 @@ class guarded_child final : public child {
   /// pidfd.
   ELASTIC_DECL guarded_child(const asio::any_io_executor& executor, pid_t worker,
                              unique_fd worker_pidfd, asio::posix::stream_descriptor socket,
-                             unique_fd guard_pidfd, logger log, const syscalls& calls);
+                             asio::posix::stream_descriptor guard, logger log,
+                             const syscalls& calls);
   guarded_child(const guarded_child&) = delete;
   guarded_child& operator=(const guarded_child&) = delete;
 
@@ -28591,10 +28786,11 @@ class guarded_child final : public child {
   ELASTIC_DECL task<void> end_told();
   ELASTIC_DECL task<void> emptiness_told();
 
-  // Waits for the end of the worker itself, of which the guard has yet to tell.
+  // Waits for the end of the worker itself, which the guard has yet to report.
   ELASTIC_DECL task<void> worker_ended();
 
-  // Continues the guard if the worker, or somebody who meant the worker, has stopped it.
+  // Continues the guard in case it was stopped, by the worker or by a signal that was meant for the
+  // worker.
   ELASTIC_DECL void wake_guard() noexcept;
 
   // Kills a guard that does not answer, and says why.
@@ -28620,7 +28816,7 @@ class guarded_child final : public child {
   std::vector<leftover> killed_;
   // No process of the tree is left, or the guard is gone, so that this is unknown.
   bool is_empty_ = false;
-  // Except for helpers for which only the guard waits.
+  // Helpers are left, but only the guard waits for them.
   bool has_helpers_ = false;
   bool is_reaped_ = false;
 };
@@ -28641,6 +28837,27 @@ struct guard_greeting {
   bool has_come() const { return news || has_ended; }
 };
 
+/// A guard that was started and has not handed over its worker. One that is dropped, for example
+/// with the execution context, is left to the reaper.
+class unmet_guard {
+ public:
+  unmet_guard(const asio::any_io_executor& executor, unique_fd descriptor, const syscalls& calls)
+      : pidfd(executor), reaper_(reaper::of(executor)), calls_(calls) {
+    pidfd.assign(descriptor.release());
+  }
+  unmet_guard(const unmet_guard&) = delete;
+  unmet_guard& operator=(const unmet_guard&) = delete;
+  ~unmet_guard() {
+    if (pidfd.is_open()) reaper_.adopt(std::move(pidfd), calls_);
+  }
+
+  asio::posix::stream_descriptor pidfd;
+
+ private:
+  reaper& reaper_;
+  const syscalls& calls_;
+};
+
 inline task<void> wait_for_greeting(asio::posix::stream_descriptor& socket,
                                     guard_greeting& greeting) {
   for (;;) {
@@ -28650,7 +28867,8 @@ inline task<void> wait_for_greeting(asio::posix::stream_descriptor& socket,
   }
 }
 
-/// The same, and continues a guard that was stopped, perhaps by the worker, which may run already.
+/// The same, but also continues a guard that was stopped. The worker may have stopped it: it may
+/// run already.
 inline task<void> wait_and_wake(asio::posix::stream_descriptor& socket, int guard,
                                 const syscalls& calls, guard_greeting& greeting) {
   system_time time;
@@ -28665,7 +28883,7 @@ inline task<void> wait_and_wake(asio::posix::stream_descriptor& socket, int guar
 inline task<void> wait_a_little_longer(asio::posix::stream_descriptor& socket, int guard,
                                        const syscalls& calls, guard_greeting& greeting) {
   if (greeting.has_come()) co_return;
-  // It may have been stopped together with processes that have a similar command line.
+  // The guard may have been stopped, for example by a pkill that matched the worker's command line.
   calls.pidfd_send_signal(guard, SIGCONT, 0);
   system_time time;
   task<void> waiting = wait_for_greeting(socket, greeting);
@@ -28730,13 +28948,14 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec 
 ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const std::string& path)
     -> task<std::optional<started_guard>> {
   for (;;) {
-    if (!file_.fd && !take_next_source()) co_return std::nullopt;
+    if (!file_ && !take_next_source()) co_return std::nullopt;
+    const std::shared_ptr<const detail::guard_file> file = file_;
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
       const int number = errno;
       const std::string why = errno_text(number);
       if (is_forbidden(number)) {
-        give_up(fmt::format("a socket to it: {}", why));
+        give_up(fmt::format("no socket can be created: {}", why));
         co_return std::nullopt;
       }
       throw error(errc::start_failed,
@@ -28745,24 +28964,26 @@ ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const 
     }
     detail::unique_fd ours(ends[0]);
     const detail::unique_fd theirs = detail::above_passed(detail::unique_fd(ends[1]));
-    task<detail::spawn_result> spawning = spawn_guard(spec, path, theirs.get());
+    task<detail::spawn_result> spawning = spawn_guard(spec, path, file, theirs.get());
     const detail::spawn_result result = co_await std::move(spawning);
     if (!result.failure) {
-      started_guard started{std::move(ours), detail::unique_fd(result.pidfd)};
+      started_guard started{file, std::move(ours), detail::unique_fd(result.pidfd)};
       co_return std::move(started);
     }
     if (result.stage != detail::spawn_stage::execute || result.failure == E2BIG) {
       detail::throw_start_error(spec, path, result);
     }
-    // This file cannot be executed here; perhaps the next one can.
-    add_problem(file_.name, errno_text(result.failure));
-    file_.fd.reset();
+    // This file cannot be executed here; perhaps the next one can, which another start that failed
+    // with this file may have taken already.
+    if (file_ != file) continue;
+    add_problem(file->name, errno_text(result.failure));
+    file_.reset();
   }
 }
 
-ELASTIC_DECL task<detail::spawn_result> guarded_launcher::spawn_guard(const process_spec& spec,
-                                                                      const std::string& path,
-                                                                      int socket) {
+ELASTIC_DECL task<detail::spawn_result> guarded_launcher::spawn_guard(
+    const process_spec& spec, const std::string& path,
+    std::shared_ptr<const detail::guard_file> file, int socket) {
   if (!agent_) agent_ = detail::open_own_pidfd(calls_);
   const bool must_hold = options_.policy == guard_policy::required;
   const char* const promise = must_hold ? detail::guard_must_hold : detail::guard_may_fail;
@@ -28772,10 +28993,10 @@ ELASTIC_DECL task<detail::spawn_result> guarded_launcher::spawn_guard(const proc
   for (char* argument : detail::pointers_to(&spec.program, spec.arguments))
     arguments.push_back(argument);
   const detail::spawn_request request{.spec = spec,
-                                      .path = file_.name,
+                                      .path = file->name,
                                       .arguments = std::move(arguments),
                                       .open_files = options_.unguarded.open_files,
-                                      .program = file_.fd.get(),
+                                      .program = file->fd.get(),
                                       .passed = {socket, agent_.get()}};
   if (options_.spawner) {
     task<std::optional<detail::spawn_result>> spawning = options_.spawner->spawn(request);
@@ -28790,7 +29011,7 @@ ELASTIC_DECL bool guarded_launcher::take_next_source() {
     std::optional<detail::guard_file> next = sources_.next();
     if (!next) break;
     if (next->fd) {
-      file_ = std::move(*next);
+      file_ = detail::new_shared<const detail::guard_file>(std::move(*next));
       return true;
     }
     add_problem(next->name, next->problem);
@@ -28829,7 +29050,7 @@ ELASTIC_DECL void guarded_launcher::log_unguarded(std::string_view why) const {
 ELASTIC_DECL void guarded_launcher::log_unheld() {
   if (std::exchange(is_unheld_noted_, true)) return;
   options_.log.warning(
-      "this kernel gives guards no orphans: what workers leave behind may "
+      "this kernel does not reparent processes to guards: what workers leave behind may "
       "outlive them and this program");
 }
 
@@ -28841,24 +29062,21 @@ ELASTIC_DECL void guarded_launcher::add_problem(std::string_view name, std::stri
 ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(const process_spec& spec,
                                                                  std::string path,
                                                                  started_guard started) {
+  // The guard ends once the socket is closed, so the socket has to go first.
+  detail::unmet_guard guard(executor_, std::move(started.pidfd), calls_);
   asio::posix::stream_descriptor socket(executor_, started.socket.release());
-  const int pidfd = started.pidfd.get();
+  const int pidfd = guard.pidfd.native_handle();
   detail::guard_greeting greeting = co_await detail::meet_guard(socket, pidfd, calls_);
   std::optional<detail::received_news>& first = greeting.news;
   if (first && first->message.news == detail::guard_news::started) {
     if (first->message.stage == detail::guard_stage::hold) log_unheld();
     co_return std::make_unique<detail::guarded_child>(
         executor_, static_cast<pid_t>(first->message.value), std::move(first->attached),
-        std::move(socket), std::move(started.pidfd), options_.log, calls_);
+        std::move(socket), std::move(guard.pidfd), options_.log, calls_);
   }
-  detail::guard_standstill why;
   if (!greeting.has_come()) {
-    why = detail::look_at_guard(pidfd);
+    const detail::guard_standstill why = detail::look_at_guard(pidfd);
     calls_.pidfd_send_signal(pidfd, SIGKILL, 0);
-  }
-  asio::posix::stream_descriptor ending(executor_, started.pidfd.release());
-  detail::reaper::of(executor_).adopt(std::move(ending), calls_);
-  if (!greeting.has_come()) {
     if (why.is_stopped()) {
       options_.log.warning("the start of '{}' was given up: its guard does not answer, since {}",
                            path, why.text());
@@ -28871,11 +29089,11 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(const process_s
     give_up(
         fmt::format("the guard ({}) ended unexpectedly: it is of another version, or it was "
                     "killed and what it had just started may survive",
-                    file_.name));
+                    started.file->name));
     co_return nullptr;
   }
   if (first->message.stage == detail::guard_stage::hold) {
-    give_up(fmt::format("{} (what it needs of the kernel)", errno_text(first->message.value)));
+    give_up(fmt::format("{} (a system call that it needs)", errno_text(first->message.value)));
     co_return nullptr;
   }
   detail::throw_start_error(spec, path, as_spawn_result(first->message));
@@ -34408,8 +34626,10 @@ ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view progr
 ELASTIC_DECL int leave(const early_exit& exit, std::string_view program) {
   std::FILE* const stream = exit.to_stderr ? stderr : stdout;
   if (std::fputs(exit.text.c_str(), stream) >= 0 && std::fflush(stream) == 0) return exit.code;
-  if (exit.to_stderr) return exit.code;
-  const std::string problem = errno_text(errno);
+  const int failure = errno;
+  // A reader such as head has closed the pipe: it has seen enough.
+  if (exit.to_stderr || failure == EPIPE) return exit.code;
+  const std::string problem = errno_text(failure);
   std::fputs(fmt::format("{}: error: stdout cannot be written: {}\n", program, problem).c_str(),
              stderr);
   return exit_unwritten;
@@ -34488,13 +34708,13 @@ struct collective_call {
   collective_state state = collective_state::scheduled;
   /// A send or receive, whose sequence number implies no order.
   bool is_point_to_point = false;
-  /// How long it has been outstanding.
+  /// The time for which it has been outstanding.
   duration age = {};
 
   friend bool operator==(const collective_call&, const collective_call&) = default;
 };
 
-/// How far one rank has come in one process group.
+/// The progress of one rank in one process group.
 struct group_position {
   /// PyTorch's name of the group, the same on all its members: "0". Two groups without a common
   /// member may share it. At most `limits::group_name_bytes`.
@@ -34545,14 +34765,14 @@ enum class process_state { unknown, running, sleeping, uninterruptible, stopped,
 
 /// Whether PyTorch's recorder in a worker reported its positions.
 enum class recorder_state {
-  /// There is none (an older PyTorch or another library), or it was not asked.
+  /// There is no recorder (an older PyTorch or another library), or it was not asked.
   absent,
   answered,
   /// It accepted the question, or should have, but did not answer in time.
   silent,
 };
 
-/// What is known about one rank while the job is stalled. Unknown fields have their defaults. Texts
+/// The evidence about one rank while the job is stalled. Unknown fields have their defaults. Texts
 /// are as the worker wrote them: show them with `printable_line`.
 struct rank_evidence {
   int rank = 0;
@@ -34786,8 +35006,8 @@ class hook_archive {
   /// False if memory or descriptors were lacking. `hooked` then changes nothing.
   bool exists() const { return static_cast<bool>(memory_); }
 
-  /// The same process with the hook. The variable gets the value "HAD_PATH:VALUE", where HAD_PATH
-  /// is 1 if there was a PYTHONPATH, as `restore_path` needs it.
+  /// The same process with the hook. Sets the variable to "HAD_PATH:VALUE". HAD_PATH is 1 if there
+  /// was a PYTHONPATH, which `restore_path` needs to know.
   ELASTIC_DECL process_spec hooked(process_spec spec, const std::string& variable,
                                    std::string_view value) const;
 
@@ -34878,7 +35098,7 @@ class inspected_workers final : public process_launcher {
 
 namespace elastic::detail {
 
-/// When a job counts as stalled.
+/// The conditions under which a job counts as stalled.
 struct stall_watch_options {
   /// A fixed time without a step, more than 0, whatever the length of steps. Empty: `least` or
   /// `step_factor` times the longest step so far, whichever is longer.
@@ -34889,8 +35109,8 @@ struct stall_watch_options {
 
 /// The result of an inspection of the ranks of a job.
 struct stall_look {
-  /// How long the oldest outstanding operation of any rank has been so. Empty: no recorder
-  /// answered. Zero: all answered, and no operation is outstanding.
+  /// The age of the oldest outstanding operation of any rank. Empty: no recorder answered. Zero:
+  /// all answered, and no operation is outstanding.
   std::optional<duration> longest_wait = {};
   /// Whether no rank used a processor for more than a few percent of the time.
   bool is_idle = false;
@@ -34910,7 +35130,7 @@ class stall_watch {
   /// Result: whether it ends a stall.
   bool step(std::int64_t number, time_point now);
 
-  /// When to ask next; `time_point::max()` while the job is stalled.
+  /// The time of the next inspection; `time_point::max()` while the job is stalled.
   time_point wake_at() const;
 
   /// Whether to inspect now.
@@ -34922,8 +35142,8 @@ class stall_watch {
 
   bool is_stalled() const { return is_stalled_; }
 
-  /// When the stall began: with the oldest outstanding operation, but not before the last step;
-  /// without recorders, with the last step. Only while the job is stalled.
+  /// The beginning of the stall: that of the oldest outstanding operation, but not before the last
+  /// step; without recorders, the last step. Only while the job is stalled.
   time_point stalled_since() const { return stalled_since_; }
 
   /// The time without progress after which the job counts as stalled.
@@ -35031,18 +35251,19 @@ ELASTIC_DECL stall_look look_of(const std::vector<inspected_rank>& ranks);
 /// @param with_stacks  include whole stacks, instead of the frames that fit into a digest
 ELASTIC_DECL std::string to_text(const node_answer& answer, bool with_stacks);
 
-/// Errors: `errc::protocol_violation`, with the problem.
+/// Parses an answer. Errors: `errc::protocol_violation`, with the problem.
 ELASTIC_DECL node_answer parse_node_answer(std::string_view text);
 
 /// The evidence in the answers of nodes; skips answers that cannot be parsed.
 ELASTIC_DECL std::vector<rank_evidence> evidence_in(
     const std::vector<std::optional<std::string>>& answers);
 
-/// Where ranks are, for users.
+/// The stacks of ranks, as shown to users.
 struct stacks_report {
   /// Ranks with the same stack are grouped.
   std::string text;
-  /// The wanted ranks that the job lacks; none if a node did not answer, which may have them.
+  /// The requested ranks that the job does not have; empty if a node did not answer, since it may
+  /// have them.
   std::vector<int> missing;
 };
 
@@ -35062,7 +35283,7 @@ inline constexpr std::size_t kept_recorder_bytes = 64 * 1024 * 1024;
 
 /// Keeps the flight recorders of workers beside their logs, in "flight_recorder/rank_N", for
 /// PyTorch's analyser. A later one of the same rank and attempt replaces the earlier one. A worker
-/// can write in its folder: links that it has put there are not followed.
+/// can write in its folder, so links there are not followed.
 ///
 /// Thread-safety: one strand at a time.
 class kept_recorders {
@@ -35106,16 +35327,16 @@ namespace elastic::detail {
 
 /// Learns from the kernel that workers have written their error files. Reads none of them.
 ///
-/// One object serves all attempts of a run: to close what the kernel reports through takes it 5 to
-/// 25 ms.
+/// One object serves all attempts of a run, because the kernel takes 5 to 25 ms to close an inotify
+/// instance.
 /// Thread-safety: one strand at a time.
 class error_file_watch {
  public:
   explicit error_file_watch(asio::any_io_executor strand) : stream_(std::move(strand)) {}
 
   /// Opens it, unless it is open.
-  /// Result: whether the kernel reports changes to this process, which may have used up what it may
-  /// watch.
+  /// Result: whether the kernel reports changes to this process. It does not if the limit of
+  /// inotify instances is reached.
   ELASTIC_DECL bool open();
 
   /// Forgets all files.
@@ -35150,13 +35371,12 @@ class error_file_watch {
 
 namespace elastic::detail {
 
-/// What the processes of a worker have done so far, as /proc shows it. Sums may decrease when a
-/// process ends.
+/// The activity of a worker's processes so far, from /proc. Sums may decrease when a process ends.
 struct worker_activity {
   duration processor_time{};
   std::size_t processes = 0;
-  /// Bytes that were read and written, and the number of writes. What sockets send and receive by
-  /// calls of their own is not included.
+  /// Bytes that were read and written, and the number of writes. Data that sockets transfer by
+  /// their own calls, such as `send`, is not included.
   std::uint64_t read = 0;
   std::uint64_t written = 0;
   std::uint64_t writes = 0;
@@ -35166,7 +35386,8 @@ struct worker_activity {
   bool is_stopped = false;
 };
 
-/// What a worker of this node has shown at one moment. Texts are as the worker wrote them.
+/// The signs that a worker of this node has given up to one moment. Texts are as the worker wrote
+/// them.
 struct worker_signs {
   struct exit {
     /// "exit code 0".
@@ -35179,7 +35400,7 @@ struct worker_signs {
     std::string text;
     /// When it was reported.
     time_point at{};
-    /// The program ends by it. Otherwise the script may have caught it and only shown it.
+    /// The exception ends the program. Otherwise the script may have caught it and only printed it.
     bool is_fatal = false;
   };
 
@@ -35211,22 +35432,22 @@ ELASTIC_DECL std::optional<worker_activity> look_at_activity(pid_t root, std::si
 
 /// The exception in the error file of a worker, which is fatal.
 ///
-/// @param since  an older file is none of this worker
-/// Result: empty if there is none, it is not complete, not a regular file or too large.
+/// @param since  an older file is not from this worker
+/// Result: empty if the file does not exist, is incomplete, too large or not a regular file.
 ELASTIC_DECL std::string reported_exception(const std::string& error_file, wall_time since);
 
-/// What one look at the workers of a node reads.
+/// The input and output of one inspection of a node's workers.
 struct worker_look {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   worker_look() = default;
 
-  /// Those of all workers; a look adds the activity of workers that run.
+  /// The signs of all workers. The inspection adds the activity of those that run.
   std::vector<worker_signs> signs;
-  /// By local rank: error files, which a look replaces by the exceptions in them.
+  /// By local rank: the error file, which the inspection replaces by the exception in it.
   std::map<int, std::string> errors;
 };
 
-/// Takes a look, on a separate thread.
+/// Performs the inspection on a separate thread.
 ///
 /// @param since  older error files do not count
 /// Errors: none. Cancellation: all types.
@@ -35238,47 +35459,49 @@ ELASTIC_DECL task<worker_look> look_at_workers(worker_look asked, wall_time sinc
 
 namespace elastic::detail {
 
-/// What a node says about workers that cannot go on.
+/// A node's notice about workers that cannot continue.
 struct notice {
-  /// One printable line, and what it may mean, if nobody knows where the workers are.
+  /// One printable line, and a guess at its meaning in case the workers' stacks are unknown.
   std::string line;
   std::string guess = {};
-  /// The ranks that cannot go on, the most important first, and why: a `job_event::state`.
+  /// The ranks that cannot continue, the most important first, and the reason as a
+  /// `job_event::state`.
   std::vector<int> ranks = {};
   std::string_view state = {};
-  /// The local ranks of workers of which the end of the line says where they are.
+  /// The local ranks of the workers whose stacks are shown at the end of the line.
   std::vector<int> places = {};
-  /// The worker to end, and why; empty: none. There is no line then.
+  /// The worker to end, with the reason; empty: none. A notice of this kind has no line.
   std::optional<int> ended = {};
 };
 
-/// Decides from what the workers of a node have shown which of them cannot go on. Pure: it takes
-/// signs and the time, and returns what to say and whom to end. design/diagnosis.md has its rules.
+/// Decides from the signs of a node's workers which of them cannot continue. Pure: it takes signs
+/// and the time, and returns notices and workers to end. docs/design/diagnosis.md has its rules.
 ///
 /// Thread-safety: none.
 class notice_judge {
  public:
   /// @param end_after_error  see `job_diagnosis::end_after_error`
-  /// @param node             how lines call this node
+  /// @param node  the name of this node in lines
   notice_judge(duration end_after_error, std::string node)
       : end_after_error_(end_after_error), node_(std::move(node)) {}
 
-  /// @param signs      those of all workers of the attempt that were started
-  /// @param disturbed  the workers were inspected meanwhile, so that their activity says nothing
+  /// @param signs  the signs of all workers of the attempt that were started
+  /// @param disturbed  the workers were inspected meanwhile, so that their activity proves nothing
   ELASTIC_DECL std::vector<notice> take(const std::vector<worker_signs>& signs, time_point now,
                                         bool disturbed = false);
 
-  /// When to take the next signs; `time_point::max()`: when a worker gives one.
+  /// The time of the next sample; `time_point::max()`: when a worker gives a sign.
   time_point wake_at() const { return wake_at_; }
 
  private:
   struct record {
     worker_signs last;
-    /// Since when it has made no progress: no step, message or output.
+    /// The time since which it has made no progress: no step, message or output.
     time_point quiet_since{};
-    /// Since when it has done nothing at all.
+    /// The time since which it has been completely idle.
     time_point idle_since{};
-    /// When the exceptions were reported that were told, and for which it was ended.
+    /// The times of the exception that a notice has named, and of the one for which the worker was
+    /// ended.
     std::optional<time_point> told = {};
     std::optional<time_point> punished = {};
   };
@@ -35296,7 +35519,7 @@ class notice_judge {
   ELASTIC_DECL std::string line_about(const remainder& rest, bool are_idle, time_point now) const;
   ELASTIC_DECL std::string names_of(const records& workers) const;
   ELASTIC_DECL static std::string ranks_of(const records& workers);
-  /// Whether a time has come; otherwise the next signs are taken then, or earlier.
+  /// Whether a time has come; otherwise the next sample is at that time, or earlier.
   ELASTIC_DECL bool is_due(time_point due, time_point now);
 
   duration end_after_error_;
@@ -35306,7 +35529,7 @@ class notice_judge {
   std::optional<time_point> taken_;
   /// The last exception or end.
   time_point evidence_at_{};
-  /// How many had ended when the others were last told, and when that was.
+  /// The number of ended workers in the last notice about the others, and its time.
   std::size_t told_ended_ = 0;
   time_point told_at_{};
 };
@@ -35321,35 +35544,35 @@ struct job_diagnosis;
 
 namespace elastic::detail {
 
-/// Says which workers of this node cannot go on, and ends those that have failed and do not end.
-/// Sleeps until a worker gives a sign: it ends, writes its error file, or shows an exception on
-/// stderr, or another node tells of ends. Then it takes the signs of all workers, as often as the
-/// `notice_judge` wants them.
+/// Reports which workers of this node cannot continue, and ends those that have failed but do not
+/// end by themselves. It sleeps until there is a sign: a worker ends, writes its error file, or
+/// shows an exception on stderr, or another node reports ended workers. Then it samples the signs
+/// of all workers whenever the `notice_judge` needs them.
 ///
 /// Thread-safety: the agent's strand.
 class notice_watch {
  public:
-  /// Finds out where the main threads of these local ranks are: "; it is in data.py:88 read_shard",
-  /// for each of which that is known.
+  /// Returns the locations of the main threads of these local ranks, such as "; it is in data.py:88
+  /// read_shard"; leaves out unknown ones.
   using place_finder = std::function<task<std::vector<std::string>>(std::vector<int>)>;
 
   using reader = std::function<task<worker_look>(worker_look, wall_time)>;
 
   /// @param agent   must outlive this object
-  /// @param places  empty: nobody knows
+  /// @param places  empty: locations are unknown
   ELASTIC_DECL notice_watch(const job_diagnosis& terms, const agent_part::context& agent,
                             place_finder places, reader read = look_at_workers);
 
   ELASTIC_DECL void progressed(const worker_progress& made);
   /// A worker has ended.
   void ended() { evidence_.set(); }
-  /// Workers of another node have ended with success, the last one at that time. Of several nodes
-  /// that tell so, the first one counts.
+  /// Workers of another node have ended with success, the last one at that time. If several nodes
+  /// report this, the first report counts.
   ELASTIC_DECL void ended_elsewhere(const std::vector<int>& ranks, time_point at);
   /// The stderr or the error file of a worker may have an exception.
   ELASTIC_DECL void failing();
 
-  /// The workers do something because they are inspected.
+  /// The workers are active only because they are being inspected.
   void disturb() { is_disturbed_ = true; }
 
   /// Watches the workers of an attempt, or of an epoch. Without `job_diagnosis::notices` it waits.
@@ -35417,16 +35640,17 @@ class round_inspection {
     request() = default;
 
     question what = question::digests;
-    /// For end_rank: the rank, and the reason as one line. For ended: what only the caller knows.
+    /// For end_rank: the rank, and the reason as one line. For ended: a text in the caller's own
+    /// format.
     int rank = -1;
     std::string reason = {};
   };
-  /// Inspects the workers of this node. Result: the answer, in a format that only the caller knows;
-  /// empty: there is none.
+  /// A function that inspects the workers of this node. Result: the answer, in the caller's own
+  /// format; empty: there is none.
   using inspector = std::function<task<std::string>(request)>;
 
-  /// @param is_open  false: this node inspects its own workers only; it asks and answers no other
-  ///                 node, but tells them of ends
+  /// @param is_open  false: this node inspects only its own workers. It neither asks nor answers
+  ///                 other nodes, but it reports ended workers to them
   ELASTIC_DECL round_inspection(const rendezvous_round& round, std::shared_ptr<time_source> time,
                                 logger log, inspector inspect, bool is_open = true);
 
@@ -35442,9 +35666,10 @@ class round_inspection {
   /// Errors: none. Cancellation: all types.
   ELASTIC_DECL task<std::vector<std::optional<std::string>>> ask(request asked);
 
-  /// Tells every other node, unless one of them has told of that kind in this round before.
+  /// Sends a message to every other node, unless another node has already sent one of this kind in
+  /// this round.
   ///
-  /// Result: whether this node is the first to tell; true without other nodes or the store.
+  /// Result: whether this node is the first to send it; true without other nodes or the store.
   /// Errors: none. Cancellation: all types.
   ELASTIC_DECL task<bool> tell_first(request told);
 
@@ -35476,9 +35701,9 @@ class round_inspection {
 
 namespace elastic::detail {
 
-/// Which ranks hold up a job, and why.
+/// The verdict on a stall: the ranks that hold up the job, and the cause.
 struct stall_verdict {
-  /// Why a job has stalled.
+  /// The cause of a stall.
   enum class kind {
     /// No rank can be blamed.
     unknown,
@@ -35498,13 +35723,13 @@ struct stall_verdict {
     behind,
     /// The same, but it computes: slow, not hung.
     slow,
-    /// A rank answers nothing while all others wait.
+    /// A rank does not answer while all others wait.
     silent,
     /// All ranks have entered the operation, and it does not end.
     transport,
   };
 
-  /// How sure a verdict is: policies that kill workers should require `certain`.
+  /// The confidence in a verdict. Policies that kill workers should require `certain`.
   enum class confidence_level { none, likely, certain };
 
   kind cause = kind::unknown;
@@ -35606,8 +35831,8 @@ struct stall_judge_options {
 ///
 /// A rank holds up others if they wait in an operation of a group that it has not entered, and if
 /// it does not itself wait for a rank that has not entered another operation. Sequence numbers of
-/// different groups are not comparable. A rank whose groups or evidence are unknown, or of which
-/// there is no evidence, makes the verdict less certain, and is blamed only on known facts.
+/// different groups are not comparable. A rank whose groups are unknown, or for which there is no
+/// evidence, makes the verdict less certain, and is blamed only on known facts.
 /// docs/design/diagnosis.md has the rules.
 ///
 /// @param evidence  one entry for each rank whose agent answered, including ranks whose process
@@ -35615,16 +35840,16 @@ struct stall_judge_options {
 ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidence,
                                        const stall_judge_options& options = {});
 
-/// Whom to end so that a stalled job can begin anew.
+/// The rank to end so that a stalled job can start again.
 struct stall_remedy {
-  /// -1: nobody, since nobody is certainly to blame.
+  /// The rank; -1: none, since no rank is certainly to blame.
   int rank = -1;
   /// A sentence that begins with the rank's name.
   std::string reason = {};
 };
 
-/// The first rank that is certainly to blame. One whose process has ended cannot be ended again: a
-/// rank that waits stands for it.
+/// The first rank that is certainly to blame. If its process has already ended, a rank that waits
+/// is ended instead.
 ELASTIC_DECL stall_remedy remedy_for(const stall_verdict& verdict,
                                      const std::vector<rank_evidence>& evidence);
 
@@ -35634,9 +35859,9 @@ ELASTIC_DECL stall_remedy remedy_for(const stall_verdict& verdict,
 
 namespace elastic::detail {
 
-/// Inspects the workers of an agent, and says which of them cannot go on. On the node of group rank
-/// 0 it detects stalls of the job. On the node of which a worker is the first to end, it finds out
-/// whether others wait for it.
+/// Inspects the workers of an agent, and reports which of them cannot continue. On the node of
+/// group rank 0, it detects stalls of the job. On the node where the first worker ends, it finds
+/// out whether others wait for that worker.
 class diagnosis_part final : public agent_part {
  public:
   ELASTIC_DECL diagnosis_part(job_diagnosis terms, agent_part::context agent);
@@ -35664,7 +35889,7 @@ class diagnosis_part final : public agent_part {
     std::vector<inspected_rank> ranks;
     std::vector<worker_inspection> found;
   };
-  /// What the answers of all nodes show.
+  /// The conclusion from the answers of all nodes.
   struct finding {
     finding() = default;
 
@@ -35712,9 +35937,9 @@ class diagnosis_part final : public agent_part {
   time_point stepped_{};
   /// This node was asked about a stall, and its workers have made no step since.
   bool is_stalled_elsewhere_ = false;
-  /// A worker of this node has ended with success: when, and how long after that to look next
-  /// whether others wait for it. This node looks if it is the first of which a worker has ended;
-  /// empty: that is not known yet.
+  /// The end of a worker of this node with success: the event, its time, the delay until the next
+  /// inspection whether others wait for it, and whether this node is the first whose worker has
+  /// ended. Only the first node inspects; empty: not known yet.
   event_flag has_ended_;
   time_point ended_at_{};
   duration next_look_{};
@@ -35723,7 +35948,7 @@ class diagnosis_part final : public agent_part {
   stall_history history_;
   /// Workers of this node that are being killed.
   std::set<pid_t> ending_;
-  /// A last look is in progress; further callers wait for its result.
+  /// Whether a last look is in progress. Further callers wait for its result.
   bool is_looking_ = false;
   event_flag has_looked_;
   std::string found_;
@@ -35818,8 +36043,8 @@ class standby_part final : public agent_part {
   ELASTIC_DECL bool do_workers_run() const;
   ELASTIC_DECL void record(const standby_set::counts& pool);
 
-  // Whether this node joins only once its standbys are ready: no attempt has begun, and the others
-  // may run without this node.
+  // Whether this node joins only once its standbys are ready. That holds if no attempt has begun
+  // and the others may run without this node.
   bool joins_warm() const { return context_.job_may_grow && !has_begun_; }
 
   warm_standby terms_;
@@ -35842,7 +36067,8 @@ ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms
   add_part(services, "standbys", [terms = std::move(terms)](agent_part::context context) {
     return detail::new_shared<detail::standby_part>(terms, std::move(context));
   });
-  // The other parts get the workers that the standbys become.
+  // Moves the standbys to the front, so that the other parts wrap workers that standbys become,
+  // too.
   std::rotate(services.parts.begin(), services.parts.end() - 1, services.parts.end());
 }
 
@@ -36280,6 +36506,10 @@ ELASTIC_DECL duration seconds_of(const option_value& option);
 
 ELASTIC_DECL option_type text_type(option_field<std::string> field);
 
+/// A text that is not empty: an empty one is refused with `allowed`. In a script it is usually a
+/// variable that was not set.
+ELASTIC_DECL option_type filled_text_type(std::string allowed, option_field<std::string> field);
+
 /// On or off. On the command line its text is "1"; in the environment 0 is off.
 ELASTIC_DECL option_type flag_type(option_field<bool> field);
 
@@ -36426,6 +36656,8 @@ inline std::string text_to_show(const scanned_arguments& scanned,
 
 /// The option that sets a field of `worker_spec`: "--max-restarts" for "max_restarts".
 inline std::string worker_option(std::string_view field) {
+  constexpr std::string_view liveness = "liveness.";
+  if (field.starts_with(liveness)) field.remove_prefix(liveness.size());
   std::string option = "--";
   for (const char letter : field) option += letter == '_' || letter == '.' ? '-' : letter;
   return option;
@@ -36434,11 +36666,17 @@ inline std::string worker_option(std::string_view field) {
 /// The option that sets a setting of the rendezvous: "--rdzv-id" for "run_id".
 inline std::string meeting_option(std::string_view setting) {
   constexpr std::pair<std::string_view, std::string_view> options[] = {
-      {"conf", "--rdzv-conf"},          {"endpoint", "--rdzv-endpoint"},
-      {"exclude_for", "--exclude-for"}, {"local_addr", "--local-addr"},
-      {"max_nodes", "--nnodes"},        {"node_counts", "--nnodes"},
-      {"node_name", "--node-name"},     {"node_rank", "--node-rank"},
-      {"run_id", "--rdzv-id"},          {"scale_up_delay", "--scale-up-delay"}};
+      {"conf", "--rdzv-conf"},
+      {"endpoint", "--rdzv-endpoint"},
+      {"exclude_for", "--exclude-for"},
+      {"local_addr", "--local-addr"},
+      {"max_nodes", "--nnodes"},
+      {"min_nodes", "--nnodes"},
+      {"node_counts", "--nnodes"},
+      {"node_name", "--node-name"},
+      {"node_rank", "--node-rank"},
+      {"run_id", "--rdzv-id"},
+      {"scale_up_delay", "--scale-up-delay"}};
   for (const auto& [name, option] : options) {
     if (name == setting) return std::string(option);
   }
@@ -37345,16 +37583,15 @@ namespace elastic::detail {
 struct exclusion {
   /// See `as_node_name`.
   std::string name;
-  /// How much longer it is excluded.
+  /// The remaining time of the exclusion.
   duration remaining{};
   std::string why;
 
   friend bool operator==(const exclusion&, const exclusion&) = default;
 };
 
-/// The nodes that are excluded from a job, each for its own time. Pure: names and times in, answers
-/// out. Holds at most `limits::excluded_nodes` nodes; beyond that, it forgets the one that was
-/// excluded first.
+/// The nodes that are excluded from a job, each for its own time. Pure: no clocks, no I/O. Holds at
+/// most `limits::excluded_nodes` nodes; beyond that, it forgets the one that was excluded first.
 class exclusion_list {
  public:
   /// Of two exclusions of one name, the one that ends later counts.
@@ -37362,10 +37599,10 @@ class exclusion_list {
 
   bool is_empty() const { return entries_.empty(); }
 
-  /// Why the node of this name is excluded; empty: it is not, or no longer.
+  /// The exclusion of the node with this name; empty: it is not excluded, or no longer.
   ELASTIC_DECL std::optional<exclusion> find(std::string_view name, time_point now) const;
 
-  /// When the node may return; `time_point::max()` if it is not excluded.
+  /// The time at which the node may return; `time_point::max()` if it is not excluded.
   ELASTIC_DECL time_point end_of(std::string_view name) const;
 
   /// The one of these nodes that was excluded first; empty: none is excluded.
@@ -37408,7 +37645,7 @@ namespace elastic::detail {
 
 class record_rows;
 
-/// How a job has ended, for all of its nodes.
+/// The end of a job, for all of its nodes.
 struct job_ending {
   rendezvous_handler::job_end how = rendezvous_handler::job_end::failed;
   std::string why;
@@ -37416,8 +37653,9 @@ struct job_ending {
   friend bool operator==(const job_ending&, const job_ending&) = default;
 };
 
-/// What a majority of the candidates must know about a job before any of its nodes does: enough for
-/// another candidate to lead the job. There is one value; the newest one counts.
+/// The facts about a job that a majority of the candidates must store before any node learns them.
+/// They suffice for another candidate to lead the job. There is one value, of which the newest
+/// version counts.
 struct round_register {
   /// The leader's term, and how many values the leader has written in it.
   std::int64_t term = 0;
@@ -37426,11 +37664,11 @@ struct round_register {
   std::int64_t round = -1;
   /// The `node_id::random_number::high` of each of its nodes.
   std::vector<std::uint64_t> members;
-  /// The one of these that was the own node of the leader that made the round: its workers do not
+  /// The one of these nodes that belongs to the leader that made the round: its workers do not
   /// outlive that leader's lease. 0: there is none.
   std::uint64_t leader_node = 0;
   int restarts = 0;
-  /// The leader may not know the newest round. It begins none until that round is over.
+  /// The leader may not know the newest round, and begins no round until that one is over.
   bool is_uncertain = false;
   /// The workers of every node of the round have succeeded.
   bool all_finished = false;
@@ -37461,8 +37699,8 @@ namespace elastic::detail {
 
 /// The state on which nodes agree: which nodes are in the round, and which wait for the next one.
 ///
-/// Its times are those of one monotonic clock: that of the server that keeps the state, or of the
-/// one node that looks at it. It never mixes the times of two nodes.
+/// Its times are those of one monotonic clock: that of the server that keeps the state, or that of
+/// the node that reads it. It never mixes the times of two nodes.
 struct round_state {
   std::int64_t round = 0;
   /// The round has its nodes, and they run.
@@ -37473,7 +37711,8 @@ struct round_state {
   bool unknown_nodes = true;
   /// The end of the last call.
   std::optional<time_point> deadline = std::nullopt;
-  /// When a running round ends for the nodes that stand by and make a larger round possible.
+  /// The time at which a running round ends, because nodes that stand by make a larger round
+  /// possible.
   std::optional<time_point> scale_up_at = std::nullopt;
   /// The nodes of the round; their ranks are valid once it is complete.
   std::map<node_id, int> participants = {};
@@ -37498,9 +37737,9 @@ enum class round_rules {
   torch_1_13,
   /// Those of PyTorch 2.6 and newer: a node beyond the maximum stands by.
   torch_2_6,
-  /// Those of this library, if one server sees every node: a round whose nodes are known is
-  /// complete as soon as all of them are there, and the wait list never promises more than the next
-  /// round can hold.
+  /// Those of this library, for a server that sees every node: a round whose nodes are known is
+  /// complete as soon as all of them are present, and the wait list never promises more places than
+  /// the next round has.
   direct,
 };
 
@@ -37547,8 +37786,8 @@ ELASTIC_DECL bool is_in_last_call(const round_state& state, const node_id& node,
 /// The next step of a node that wants to be in a round. Call it again after each step, until the
 /// node is `placed`, is refused, or has to wait.
 ///
-/// @param deadline  when the node stops waiting for a place; a node that stands by waits without
-///                  limit
+/// @param deadline  the time at which the node stops waiting for a place; a node that stands by
+///                  waits without limit
 /// Source: _RendezvousJoinOp of PyTorch's dynamic rendezvous, for the rules of that name.
 ELASTIC_DECL round_decision decide_join(const round_state& state, const node_id& node,
                                         const rendezvous_settings& settings, round_rules rules,
@@ -37912,8 +38151,8 @@ struct fencing {
   /// which is greater than 0.
   static fencing of_end(duration grace);
 
-  /// For the node whose agent stopped leading because it lost the others half of `grace` ago: it
-  /// has the rest of the time of `of_end`.
+  /// For the node of an agent that stopped leading because it lost the others half of `grace` ago.
+  /// It has the rest of the time of `of_end`.
   static fencing of_step_down(duration grace);
 };
 
@@ -38583,7 +38822,7 @@ struct former_round {
   std::string server = {};
 };
 
-/// The first message of a connection, and of one that replaces a broken one.
+/// The first message of each connection, including one that replaces a broken connection.
 struct hello {
   static constexpr int current_version = 3;
   int version = current_version;
@@ -38619,7 +38858,7 @@ struct join {
   /// The last round that this node was in; -1: none.
   std::int64_t after = -1;
   duration timeout{};
-  /// Where its workers would meet if it became the node of rank 0.
+  /// The address at which the workers would meet if this node became the node of rank 0.
   rendezvous_round::master_endpoint offer;
   /// Its own numeric addresses, separated by spaces; empty if the job has no secret.
   std::string addresses = {};
@@ -38648,7 +38887,7 @@ struct pause {
 struct resume {};
 
 struct leave {
-  /// Not 0: the node was marked as bad, and is excluded for this time.
+  /// The time for which the node, which was marked as bad, is excluded; 0: it is not excluded.
   duration keep_out{};
   std::string why = {};
 };
@@ -38659,7 +38898,7 @@ struct close_job {
   std::string why;
 };
 
-/// What the node reports about itself for viewers of the job.
+/// The node's report about itself for viewers of the job.
 struct report {
   std::string text;
 };
@@ -38672,8 +38911,8 @@ struct welcome {
   /// The keep-alive settings and the grace for all nodes of the job: those of the server's own
   /// agent, or of the first node if the server has no agent.
   rendezvous_settings settings;
-  /// The number of this server among the servers that the job has had: each has a greater one than
-  /// its predecessor.
+  /// The number of this server in the sequence of the job's servers: it is greater than that of its
+  /// predecessor.
   std::int64_t term = 1;
 };
 
@@ -38704,12 +38943,12 @@ struct placed {
   std::vector<exclusion> excluded = {};
 };
 
-/// Why a node that joins has to wait, however many nodes there are.
+/// The notice that a joining node has to wait for a reason other than the number of nodes.
 struct on_hold {
   std::string why;
 };
 
-/// The round `round` has to end.
+/// The round `round` must end.
 struct changed {
   std::int64_t round = 0;
   rendezvous_change what;
@@ -38733,8 +38972,8 @@ struct alive {};
 /// this node begins no round before the node has joined, or has been silent for too long.
 struct resigned {};
 
-/// How much the server wants to hear about the node from now on; before the first of these,
-/// nothing.
+/// A change of what the node reports to the server from now on. Before the first such message, it
+/// reports nothing.
 struct report_wanted {
   report_demand demand = report_demand::nothing;
   /// See report_exchange::output_demand.
@@ -38781,7 +39020,7 @@ namespace elastic::detail {
 /// Thread-safety: one strand at a time.
 class rendezvous_link final : public std::enable_shared_from_this<rendezvous_link> {
  public:
-  /// What the server has said and still holds.
+  /// The messages of the server that are still valid.
   struct knowledge {
     std::optional<rendezvous_messages::placed> placed;
     /// The addresses of the nodes of `peers_round`.
@@ -38795,9 +39034,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     std::exception_ptr broken;
   };
 
-  /// @param host_grace  how long a server that was reached before may be gone if another one can
-  ///                    take over its job
-  /// @param reports     what this node can report to the server; null: nothing
+  /// @param host_grace  the time for which a server that was reached before may be gone, if another
+  ///                    one can take over its job
+  /// @param reports  the reports that this node can send to the server; null: none
   ELASTIC_DECL rendezvous_link(std::shared_ptr<message_connector> connector,
                                rendezvous_messages::hello greeting, duration host_grace,
                                std::shared_ptr<time_source> time, logger log,
@@ -38830,7 +39069,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   bool is_connected() const { return is_welcome_; }
 
-  /// Why it is not connected, for users; empty if it is connected.
+  /// The reason why it is not connected, for users; empty if it is connected.
   ELASTIC_DECL std::string obstacle() const;
 
   /// Whether it has ever been connected.
@@ -38855,15 +39094,16 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Sends a request. Without a connection it is lost.
   ELASTIC_DECL void send(const rendezvous_request& request);
 
-  /// This node is between two rounds: nothing known about the round that it leaves holds any
-  /// longer.
+  /// Notes that this node is between two rounds, and forgets everything about the round that it
+  /// leaves.
   ELASTIC_DECL void begin_join(rendezvous_messages::join joining);
 
   /// Holds back the job's next round, now and after every reconnect; without a reason, stops doing
   /// so.
   ELASTIC_DECL void hold(std::optional<rendezvous_messages::pause> why);
 
-  /// Waits until this node's workers must be gone, because the others can continue without it.
+  /// Waits for the time at which this node's workers must be gone, because the others can continue
+  /// without it.
   ELASTIC_DECL task<void> wait_for_fence();
 
   /// Makes `both_ended_at` available: if its first connection breaks, the link then waits for up to
@@ -38871,14 +39111,14 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// before `start`.
   void tell_ends() { tells_ends_ = true; }
 
-  /// When the other side ended both connections of this node shortly one after the other, as a dead
-  /// process does. Empty if it ended only one, or if there is a connection again.
+  /// The time at which the other side ended both connections of this node in quick succession, as a
+  /// dead process does. Empty if it ended only one, or if there is a connection again.
   std::optional<time_point> both_ended_at() const { return both_ended_at_; }
 
-  /// How much longer the node of a leader that this one has lost may have workers, if that leader
-  /// has lost this node as well. Empty if this node may have workers itself, if there is a
-  /// connection, or if there never was one. A link that has `both_ended_at` need not wait for the
-  /// leader to notice the silence.
+  /// The remaining time for which a lost leader's own node may have workers, if that leader has
+  /// lost this node as well. Empty if this node may have workers itself, if there is a connection,
+  /// or if there never was one. A link that has `both_ended_at` need not wait for the leader to
+  /// notice the silence.
   ELASTIC_DECL std::optional<duration> until_leader_is_fenced() const;
 
   /// Makes this node take part in no round up to this one, whatever it requests. Call it without a
@@ -38888,7 +39128,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// This node has no worker until it is placed again.
   void set_no_workers() { has_no_workers_ = true; }
 
-  /// Why the last attempt to connect failed.
+  /// The reason why the last attempt to connect failed.
   const std::string& last_problem() const { return last_problem_; }
 
  private:
@@ -38896,7 +39136,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   static constexpr std::chrono::milliseconds first_pause{20};
   static constexpr std::chrono::milliseconds longest_pause{1000};
-  /// The same for a server that is expected back, because workers wait for it.
+  /// The longest pause while workers wait for the server to return.
   static constexpr std::chrono::milliseconds longest_search_pause{200};
   /// After this time without a connection, the log names the server that the link waits for; after
   /// the second, shorter time, if the server accepts but stays silent.
@@ -38911,7 +39151,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// A server that is about to stop closes the connection once; one that does not know the
   /// protocol, always.
   static constexpr int most_hang_ups = 5;
-  /// How long the system takes to report the ends of all connections of a process.
+  /// The time that the system takes to report the ends of all connections of a process.
   static constexpr std::chrono::milliseconds end_skew{50};
 
   // ---- connection -----------------------------------------------------------------------------
@@ -38935,7 +39175,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   // How long the answer to the first message may take.
   ELASTIC_DECL duration answer_patience() const;
 
-  // Why an attempt to connect timed out.
+  // The reason why an attempt to connect timed out.
   ELASTIC_DECL std::string no_answer() const;
 
   // The first message of the other side; empty if it was silent until the limit.
@@ -38971,8 +39211,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   ELASTIC_DECL task<void> listen();
 
-  /// Gives up a server that may have heard nothing from this node for so long that it will soon
-  /// give up this node. Only its answers prove that it hears; its own messages prove nothing.
+  /// Gives up a server that may have received nothing from this node for so long that it will soon
+  /// give up this node. Only answers prove that the server receives messages; its other messages
+  /// prove nothing.
   ELASTIC_DECL task<void> keep_alive();
 
   /// Keeps a second connection beside the first if the server knows its purpose: one that breaks
@@ -38980,7 +39221,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL task<void> keep_witness();
   ELASTIC_DECL task<void> attend_witness();
 
-  /// Sends the server reports about this node, as many as it wants and whenever there is news.
+  /// Sends the server the reports about this node that it demands, whenever there is news.
   ELASTIC_DECL task<void> report();
   ELASTIC_DECL bool send_reports();
 
@@ -39001,7 +39242,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void take(const rendezvous_messages::all_finished& reply);
   ELASTIC_DECL void mark_lost(std::string why);
 
-  /// When the workers of this node must be gone.
+  /// The time at which the workers of this node must be gone.
   ELASTIC_DECL time_point fence() const;
   ELASTIC_DECL void notify();
 
@@ -39009,7 +39250,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::string server_;
   rendezvous_messages::hello greeting_;
   duration host_grace_;
-  /// The server's, once it has welcomed this node.
+  /// The settings of the server, once it has welcomed this node.
   rendezvous_settings settings_;
   std::shared_ptr<time_source> time_;
   logger log_;
@@ -39019,7 +39260,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   channel_pointer channel_;
   bool is_welcome_ = false;
   bool was_connected_ = false;
-  /// When the connection ended, and when that counts as the loss of this node.
+  /// The time at which the connection ended, and that at which the node counts as lost.
   std::optional<time_point> ended_at_;
   std::optional<time_point> lost_at_;
   channel_pointer witness_;
@@ -39034,14 +39275,14 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   bool has_server_resigned_ = false;
   /// The others have continued without this node, which has not joined again yet.
   bool is_given_up_ = false;
-  /// When this link sent the last message that the server is known to have heard, and when it sent
-  /// those without an answer.
+  /// The time of the last message that the server is known to have received, and the times of those
+  /// without an answer.
   time_point known_alive_at_;
   std::deque<time_point> unanswered_;
   std::optional<time_point> second_message_at_;
   std::optional<rendezvous_request> standing_request_;
-  /// How long this node waits for a round, until when, and whether a new leader may extend that
-  /// once.
+  /// The time that this node waits for a round, the end of the wait, and whether a new leader may
+  /// extend it once.
   duration join_timeout_{};
   time_point join_limit_;
   bool may_extend_join_ = false;
@@ -39049,7 +39290,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   bool was_on_hold_ = false;
   /// The nodes that the server excludes, for its successor.
   exclusion_list excluded_;
-  /// Why this node holds back the next round.
+  /// The reason why this node holds back the next round.
   std::optional<rendezvous_messages::pause> hold_;
   /// This node has held back a round before, so the server may not know that this is over.
   bool has_held_ = false;
@@ -39070,8 +39311,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
 namespace elastic::detail {
 
-/// The agents of a job of which one leads, as a node sees them: it finds the leader, and does what
-/// this agent owes the others so that one can lead.
+/// A node's view of the agents of a job, one of which leads. It finds the leader, and performs this
+/// agent's part in the election of a leader.
 ///
 /// Thread-safety: one strand at a time.
 class leader_source {
@@ -39080,7 +39321,7 @@ class leader_source {
 
   /// The name of the rendezvous backend.
   virtual std::string backend() const = 0;
-  /// Where the nodes meet, for messages.
+  /// The meeting place of the nodes, for messages.
   virtual std::string name() const = 0;
   /// The number of this node: the one that is offered, unless this agent has one already.
   virtual std::uint64_t number_of(std::uint64_t offered) const { return offered; }
@@ -39097,18 +39338,18 @@ class leader_source {
   /// Waits for news of the connection, and continues this agent's part meanwhile.
   virtual task<void> news() = 0;
 
-  /// Adds what this agent does while the node waits for a round.
+  /// Adds this agent's work while the node waits for a round.
   virtual task<void> watch_during(task<void> waiting) { return waiting; }
-  /// Why no round may begin; empty: nothing is in the way.
+  /// The reason why no round may begin; empty: there is none.
   virtual std::string obstacle() const { return {}; }
 
-  /// Where the agent is that led last, and whether it is this one.
+  /// The location of the last leader, and whether this agent is it.
   virtual meeting_place server() const = 0;
   /// Whether no other host can reach the agents.
   virtual bool is_at_loopback() const = 0;
   /// The store of the agent that led last.
   virtual task<std::shared_ptr<store>> agents() = 0;
-  /// Nobody asks for these rounds any more, if this agent leads.
+  /// Frees the data of rounds that no agent asks for any more, if this agent leads.
   virtual void forget_rounds(const std::string& run_id, std::int64_t first_kept) = 0;
 
   /// Ends this agent's part. Called when the node has left.
@@ -39123,9 +39364,9 @@ namespace elastic::detail {
 
 class rendezvous_service;
 
-/// Which requests a server answers when nodes meet at it.
+/// The kind of requests that a server answers when nodes meet at it.
 enum class rendezvous_protocol {
-  /// The server decides what happens next, and nodes ask for that (`c10d_rendezvous`).
+  /// The server decides, and nodes ask for its decisions (`c10d_rendezvous`).
   native,
   /// The nodes decide, and ask for the content of the server's store (`dynamic_rendezvous`). The
   /// server closes connections with other requests.
@@ -39153,7 +39394,7 @@ class rendezvous_host {
       endpoint server, std::optional<bool> decided, rendezvous_parameters parameters,
       rendezvous_protocol protocol, std::shared_ptr<store_extension> service = nullptr);
 
-  /// Whether `server` is an address of this host. Asks the resolver.
+  /// Whether `server` is an address of this host. Calls the resolver.
   ELASTIC_DECL static task<bool> is_of_this_host(endpoint server);
 
   /// Errors: those of `tcp_store_server`.
@@ -39165,16 +39406,16 @@ class rendezvous_host {
   std::shared_ptr<key_value_engine> engine() const { return internals::engine_of(*server_); }
   std::uint16_t port() const { return server_->port(); }
 
-  /// Makes the nodes of a job that meets here send reports about themselves, for viewers of it. An
-  /// exchange is of one job at a time, the last one. No effect if nodes meet here by another
-  /// service, or as those of torchrun. Any thread may call it.
+  /// Makes the nodes of a job that meets here send reports about themselves, for viewers of the
+  /// job. An exchange belongs to one job at a time, the last one. No effect if another service
+  /// answers the nodes, or if they meet like nodes of torchrun. Any thread may call it.
   ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
 
   /// How many clients are connected.
   std::size_t connections() const { return server_->connections(); }
 
-  /// Erases what the agents of a job wrote in its rounds before `first_kept`, except where workers
-  /// met: agents that speak like those of torchrun look that up later.
+  /// Erases the keys that the agents of a job wrote in its rounds before `first_kept`, except the
+  /// addresses at which workers met: agents that follow torchrun's protocol look these up later.
   ELASTIC_DECL void forget_rounds(const std::string& run_id, std::int64_t first_kept);
 
   /// Sends the nodes their pending messages, then stops the server.
@@ -39196,9 +39437,9 @@ ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor exec
                                                       endpoint address,
                                                       const rendezvous_parameters& parameters);
 
-/// Logs that a job without a secret has a port open to others than this host.
-/// @param host     where it serves
-/// @param reached  what everyone who can reach the port can access
+/// Logs a warning that a job without a secret has a port that other hosts can reach.
+/// @param host  the host of the server
+/// @param reached  the data that everyone who can reach the port can access
 ELASTIC_DECL void log_open_port(const rendezvous_parameters& parameters, const std::string& host,
                                 std::uint16_t port, std::string_view reached);
 
@@ -39219,7 +39460,7 @@ class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
  public:
   using store_watch = std::function<std::shared_ptr<void>(std::shared_ptr<key_value_engine>)>;
 
-  /// Shows the user of a header-only program how to meet nodes of torchrun.
+  /// The hint for users of a header-only program that wants to meet nodes of torchrun.
   static constexpr std::string_view torch_hint =
       "to meet with nodes of torchrun, include <elastic/torch.hpp> (in the single header: define "
       "ELASTIC_WITH_TORCH) and call add_torch_rendezvous(registry)";
@@ -39235,7 +39476,7 @@ class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
                                std::shared_ptr<message_connector> connector,
                                std::shared_ptr<store> agents, bool is_beside_server = false);
 
-  /// The same at the agent that leads, of several that can. Ignores the endpoint.
+  /// The same at the leader of several agents that can lead. Ignores the endpoint.
   ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
                                std::shared_ptr<leader_source> leaders);
 
@@ -39248,8 +39489,8 @@ class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
   /// Does not host a server, because this program hosts the one at the endpoint for several jobs,
   /// or another node does. Call it before the first round.
   /// @param is_beside_server  the server is in this process, so that both end together
-  /// @param was_reached       this program has reached it before: one that does not answer now is
-  ///                          waited for only as after a lost connection
+  /// @param was_reached  this program has reached the server before: if it does not answer now, the
+  ///                          wait is only as long as after a lost connection
   void use_server(bool is_beside_server, bool was_reached) {
     is_host_ = false;
     is_beside_server_ = is_beside_server;
@@ -39284,8 +39525,8 @@ class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
   // Reaches the endpoint over the network, or as its host if this node is to host it.
   ELASTIC_DECL task<void> reach_endpoint(asio::any_io_executor executor);
 
-  // Hosts the server if the program that held its port is gone: a job that was about to end, or an
-  // agent that started at the same moment and gave way, as this one did.
+  // Hosts the server if the program that held its port is gone. That was a job that was about to
+  // end, or an agent that started at the same moment and yielded, as this one did.
   ELASTIC_DECL task<void> host_abandoned_endpoint();
 
   // Result: whether this node hosts the server now.
@@ -39294,7 +39535,7 @@ class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
   // Whether the server ends with this node.
   bool hosts() const { return (host_ != nullptr || is_beside_server_) && !leaders_; }
 
-  // Takes the settings that do not depend on where the nodes meet.
+  // Reads the settings that do not depend on where the nodes meet.
   ELASTIC_DECL void take_settings();
 
   // Where the server is, and whether it belongs to this agent.
@@ -39339,7 +39580,7 @@ class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
   std::int64_t round_ = -1;
   /// The round of `meet`, until `next_round` returns it.
   std::optional<rendezvous_round> met_;
-  /// Why this node is excluded when it leaves; empty: it may return.
+  /// The reason why this node is excluded when it leaves; empty: it may return.
   std::string bad_because_;
 };
 
@@ -39353,14 +39594,14 @@ class ELASTIC_EXPORT c10d_rendezvous final : public rendezvous_handler {
 
 namespace elastic::detail {
 
-/// A registry's record of the agent that leads a job: where it serves, and the register, whose term
-/// is the leader's.
+/// A registry's record of the agent that leads a job: its address, and the register with the
+/// leader's term.
 struct leader_record {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   leader_record() = default;
 
-  /// Where the leader serves. Port 0: the last leader left in order, and another agent may lead at
-  /// once.
+  /// The address of the leader. Port 0: the last leader left in order, and another agent may lead
+  /// at once.
   endpoint address;
   /// The password that nodes show only to this leader; new for each term.
   std::string password;
@@ -39379,7 +39620,7 @@ struct leader_record {
 struct loss_claim {
   std::int64_t term = 0;
   std::int64_t round = -1;
-  /// How long after this claim the leader's own node may have workers.
+  /// The time after this claim for which the leader's own node may still have workers.
   duration wait{};
 };
 
@@ -41388,7 +41629,7 @@ class fork_launcher final : public process_launcher {
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:
-  // What the copy reports: that it is set up, or which step failed.
+  // The report of the copy: it is set up, or a step has failed.
   struct report {
     int failure;
     spawn_stage stage;
@@ -41528,11 +41769,11 @@ inline ssize_t write_without_sigpipe(int fd, const void* data, std::size_t size)
 struct shown_line {
   std::mutex mutex;
   bool is_open = false;
-  /// A line end is due before anything else.
+  /// A line end must be written before anything else.
   bool is_broken = false;
 };
 
-/// The line of a file, the same for all who ask while one of them keeps it.
+/// The last line of a file. All callers share one object as long as one of them keeps it.
 inline std::shared_ptr<shown_line> line_of(const struct stat& file) {
   static std::mutex mutex;
   static std::map<std::pair<dev_t, ino_t>, std::weak_ptr<shown_line>> lines;
@@ -41703,7 +41944,7 @@ ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text&
 ELASTIC_DECL bool may_drain(std::uint32_t owner, bool has_other_names, std::uint32_t self,
                             std::uint32_t directory_mode) {
   if ((directory_mode & S_IWOTH) == 0) return true;
-  // Others than the owner can create a hard link to a file.
+  // Users other than the owner can create a hard link to a file.
   return (owner == self || owner == 0) && !has_other_names;
 }
 
@@ -41730,7 +41971,7 @@ inline drain_text read_drain_file(const std::string& path) {
     content.problem = "it cannot be read: " + errno_text(errno);
     return content;
   };
-  // The file may be anything, such as a pipe without a writer, so it must not block.
+  // The open must not block: the file may be of any type, such as a pipe without a writer.
   const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file) return failed();
   struct stat status{};
@@ -41779,8 +42020,8 @@ class name_watch {
   /// The directory no longer exists under its name.
   bool is_lost() const { return is_lost_; }
 
-  /// Waits until something has happened to the name or the directory is lost. Only if the kernel
-  /// reports it.
+  /// Waits until the file of this name has changed, or the directory is lost. Only if the kernel
+  /// reports changes.
   task<void> changed() {
     while (!take_events() && !is_lost_) {
       co_await stream_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
@@ -42154,12 +42395,12 @@ ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent) {
 
 namespace elastic::detail {
 
-/// Shows an agent that another one on this host served the same candidate of the same job before,
-/// and was killed, or left while nodes may have had workers. The marker is an empty file in
-/// /dev/shm, which never hangs. It outlives the process, and a container that restarts in its pod,
-/// but not a reboot of the host.
+/// A marker that tells an agent about its predecessor: another agent on this host served the same
+/// candidate of the same job, and was killed, or left while nodes may have had workers. The marker
+/// is an empty file in /dev/shm, which never hangs. It outlives the process, and a container that
+/// restarts in its pod, but not a reboot of the host.
 ///
-/// Where no file can be made, the agent counts as the first one.
+/// If the file cannot be created, the agent counts as the first one.
 class candidate_marker {
  public:
   /// @param list  all endpoints, in their order
@@ -42230,7 +42471,7 @@ struct peer {
   std::string run_id;
   /// All endpoints, in their order.
   std::string list;
-  /// Its agent's number, `node_id::random_number::high`.
+  /// The number of its agent, `node_id::random_number::high`.
   std::uint64_t node = 0;
   /// The keep-alive settings and the grace, which determine how long leases last.
   rendezvous_settings settings;
@@ -42249,7 +42490,7 @@ struct seek {
 
 struct vote {
   std::int64_t term = 0;
-  /// Only asks whether the vote would be granted: binds nobody.
+  /// The sender only asks whether the vote would be granted. The answer binds neither side.
   bool is_prevote = false;
   /// All candidates were blank: the job begins.
   bool starts_job = false;
@@ -42270,8 +42511,8 @@ struct resign {
   bool is_done = false;
 };
 
-/// To the leader: its voter leaves in order and will not vote any more. Another agent in its place
-/// knows nothing, and does not vote before the silence is over.
+/// A message to the leader: the voter leaves in order and will not vote any more. Another agent in
+/// its place has no knowledge of its votes, and does not vote before the silence is over.
 struct retire {
   std::int64_t term = 0;
   /// The stamp of the leader's last `write` that the voter accepted, and the time since then.
@@ -42286,7 +42527,7 @@ struct rejected {
   std::string why;
 };
 
-/// The first answer to `peer`: who serves here.
+/// The first answer to `peer`: the agent that serves here.
 struct present {
   int index = 0;
   std::uint64_t node = 0;
@@ -42413,8 +42654,8 @@ namespace elastic::detail {
 /// and removing one takes O(log n).
 class member_queue {
  public:
-  /// The position of a member. Members that are not kept longer come first, and each kind is in the
-  /// order of arrival.
+  /// The position of a member. Members with `is_kept_longer` come last; otherwise, the order is
+  /// that of arrival.
   struct ticket {
     bool is_kept_longer = false;
     std::uint64_t number = 0;
@@ -42448,8 +42689,9 @@ class member_queue {
 
 namespace elastic::detail {
 
-/// The newest complete round of a job. It has all that the round's nodes receive, even if they ask
-/// again after others have left, and all that another server needs to take over the job.
+/// The newest complete round of a job. It has everything that the nodes of the round receive, even
+/// if they ask again after others have left, and everything that another server needs to take over
+/// the job.
 struct newest_round {
   std::int64_t round = -1;
   /// `node_id::number.high` of each node, in the order of ranks.
@@ -42472,9 +42714,9 @@ struct newest_round {
 
 namespace elastic::detail {
 
-/// The two connections of a node as its server sees them, and until when the node may live without
-/// them. On the first, the link, the node sends its messages; the second, the witness, only ends
-/// when the node does.
+/// The two connections of a node as its server sees them, and the time at which the node counts as
+/// lost without them. On the first, the link, the node sends its messages. The second, the witness,
+/// carries none: its end shows that the node has ended.
 struct node_contact {
   using connection = std::uint64_t;
 
@@ -42488,10 +42730,10 @@ struct node_contact {
   /// The connections that the node has now.
   std::vector<connection> connections() const;
 
-  /// When the node is lost, if nothing more is heard of it.
+  /// The time at which the node counts as lost if it sends nothing more.
   time_point lost_at(const rendezvous_settings& settings) const;
 
-  /// When the last of its connections ended. For a node without connections.
+  /// The time at which the last of its connections ended. For a node without connections.
   time_point last_end() const;
 
   std::optional<connection> link;
@@ -42534,9 +42776,9 @@ inline auto node_contact::connections() const -> std::vector<connection> {
 inline time_point node_contact::lost_at(const rendezvous_settings& settings) const {
   const time_point silent_until = heard + settings.silence();
   if (!link_ended_at_ || witness) return silent_until;
-  // The witness may be still to come, and the node alive.
+  // The witness may not have connected yet, so the node may be alive.
   if (!witness_ended_at_) return silent_until;
-  // The last packets of a dead process may get lost once.
+  // The last packet of a dead process may be lost and sent again.
   const auto [first, last] = std::minmax(*link_ended_at_, *witness_ended_at_);
   if (last - first > settings.reconnect_grace) return silent_until;
   return last + settings.reconnect_grace;
@@ -42553,9 +42795,9 @@ inline time_point node_contact::last_end() const {
 
 namespace elastic::detail {
 
-/// When the node of a server must have no worker left, because it is alone: once all other nodes of
-/// its round have lost the server, they may continue with another one. Off until `enable`. Pure:
-/// events and times in, answers out.
+/// The fence of the server's own node: the time at which it must have no worker left. Once all
+/// other nodes of its round have lost the server, they may continue with another one. Off until
+/// `enable`. Pure: no clocks, no I/O.
 class own_fence {
  public:
   void enable() { is_on_ = true; }
@@ -42573,7 +42815,7 @@ class own_fence {
   /// A node of the round has left in order, so it will never report that it has lost the server.
   void node_left() { has_one_left_ = true; }
 
-  /// A node was given up; its last connection had ended then.
+  /// A node was given up, whose last connection ended at `end`.
   void node_lost(time_point end) { last_loss_ = std::max(last_loss_.value_or(end), end); }
 
   /// The server's node has been disconnected, so that it stops its workers.
@@ -42583,7 +42825,7 @@ class own_fence {
   /// Whether the other nodes of the present round may continue without the server's node.
   bool applies() const { return is_on_ && guards_round_ && !is_reached_ && !has_one_left_; }
 
-  /// When a node was given up last; empty: none was.
+  /// The end of the last connection of the nodes that were given up; empty: none was.
   std::optional<time_point> last_loss() const { return last_loss_; }
 
  private:
@@ -42600,10 +42842,10 @@ class own_fence {
 
 namespace elastic::detail {
 
-/// What a server knows of the world that a former server of the same job made: the reports of nodes
-/// that come back from it. Pure: reports and times in, answers out.
+/// A server's knowledge of the world that a former server of the same job made, from the reports of
+/// nodes that return from it. Pure: no clocks, no I/O.
 ///
-/// Until that world is over, a node that has not come back may still run its workers, so the server
+/// Until that world is over, a node that has not returned may still run its workers, so the server
 /// must not make a round. It is over when no node can still be silent without having stopped its
 /// workers. It is over earlier once every node is accounted for: the nodes of the newest round have
 /// joined, which they do without workers, and the host is gone with its server, at whose address
@@ -42639,9 +42881,9 @@ class previous_membership {
  private:
   bool is_accounted_for() const;
 
-  /// Of the newest round that a node reported.
+  /// The newest round that a node reported.
   rendezvous_messages::former_round newest_{.term = 0, .round = -1, .world = 0};
-  /// Of the newest server that a node reported.
+  /// The term of the newest server that a node reported.
   std::int64_t server_term_ = 0;
   bool was_last_ = false;
   bool was_served_here_ = false;
@@ -42719,7 +42961,7 @@ class report_collector {
     return std::exchange(demand_, demand) != demand || is_other_output;
   }
 
-  /// Whether to ask a node now, as long as at most `limits::viewed_nodes` are asked.
+  /// Decides whether to ask a node now. At most `limits::viewed_nodes` nodes are asked.
   /// @param is_asked  whether the node was asked already, and afterwards whether it is
   bool ask(bool& is_asked) {
     if (demand_ == report_demand::nothing) return false;
@@ -42728,7 +42970,7 @@ class report_collector {
     return true;
   }
 
-  /// A node that was asked is gone.
+  /// Notes that a node which was asked is gone.
   void node_gone() { --asked_; }
 
   /// Ignores a report that nobody wants any more.
@@ -42752,7 +42994,7 @@ class report_collector {
 
 namespace elastic::detail {
 
-/// What a server keeps for the viewers of a job, besides its nodes: the keys by which viewers know
+/// A server's data for the viewers of a job, besides its nodes: the keys by which viewers identify
 /// nodes, and the nodes that were lost and not replaced.
 class roster_book {
  public:
@@ -42768,7 +43010,7 @@ class roster_book {
     return ++last_key_;
   }
 
-  /// Keeps a lost node, and forgets the first one if there are more than `limits::lost_nodes`.
+  /// Remembers a lost node, and forgets the oldest one if there are more than `limits::lost_nodes`.
   void lose(job_roster::entry node) {
     if (lost_.size() >= limits::lost_nodes) lost_.pop_front();
     lost_.push_back(std::move(node));
@@ -42791,8 +43033,8 @@ class roster_book {
 
 namespace elastic::detail {
 
-/// The server's side of one job's rendezvous, without sockets and clocks: messages of nodes and
-/// the time go in, answers come out.
+/// The server's side of one job's rendezvous, without sockets and clocks. Its inputs are messages
+/// of nodes and the time; its outputs are answers.
 ///
 /// A round of N nodes costs O(N) messages. If a node's message arrives twice, because its
 /// connection broke in between, it takes effect once.
@@ -42859,7 +43101,8 @@ class rendezvous_coordinator {
   /// ends for lack of a node. When the suspension ends, the join timeouts of the nodes start again.
   ELASTIC_DECL void suspend(bool is_suspended, time_point now);
 
-  /// What another server needs to take over the job, including what no node has received yet.
+  /// The facts that another server needs to take over the job, including those that no node has
+  /// received yet.
   ELASTIC_DECL round_register content() const;
 
   /// Changes whenever `content` may have changed.
@@ -42875,8 +43118,8 @@ class rendezvous_coordinator {
   ELASTIC_DECL void received(connection link, const rendezvous_request& request, time_point now);
 
   /// The connection is gone. Its node may return over another one within the grace. If its witness
-  /// is still connected, or ended long before, perhaps only the network failed: then the node has
-  /// as long as it may be silent.
+  /// is still connected, or ended long before, perhaps only the network failed: the node may then
+  /// return for as long as it may be silent.
   ELASTIC_DECL void disconnected(connection link, time_point now);
 
   /// The time is now `now`.
@@ -42892,8 +43135,8 @@ class rendezvous_coordinator {
 
   // ---- viewers of the job -----------------------------------------------------------------------
 
-  /// Asks each node that can report about itself for this much from now on. Asks at most as many
-  /// nodes as are shown (`limits::viewed_nodes`).
+  /// From now on, asks each node that can report about itself for these reports. Asks at most as
+  /// many nodes as viewers see (`limits::viewed_nodes`).
   /// @param output  see report_exchange::output_demand
   ELASTIC_DECL void demand_reports(report_demand demand, std::string output = {});
 
@@ -42910,7 +43153,7 @@ class rendezvous_coordinator {
     return !state_.complete && !state_.participants.empty() && !ending_ && !is_paused();
   }
 
-  /// Notifies the waiting nodes of a likely reason why others do not come.
+  /// Notifies the waiting nodes of a likely reason why others do not join.
   ELASTIC_DECL void notify_waiting(const std::string& why);
 
   /// Changes whenever the roster may have changed.
@@ -42937,21 +43180,21 @@ class rendezvous_coordinator {
   /// The memory that the node of this connection uses here, in bytes; 0 if it has no node.
   ELASTIC_DECL std::size_t bytes_of(connection link) const;
 
-  /// How many nodes it has visited so far: a measure of its work.
+  /// The number of nodes that it has visited in its loops so far, which measures its work.
   std::uint64_t visited_nodes() const { return visited_nodes_; }
 
   /// Whether the job has ended, or the workers of all nodes have succeeded.
   bool is_over() const { return ending_.has_value() || all_finished_; }
 
-  /// Whether no node takes part, so that only the end of the job is worth keeping. No present
-  /// connection can take part any more, but it may still send messages and end.
+  /// Whether no node takes part, so that only the end of the job is worth keeping. The connections
+  /// that still exist cannot take part any more, but they may send messages and end.
   bool is_idle() const { return members_.empty(); }
 
  private:
   struct member {
     node_contact contact;
     addresses ends;
-    /// When its wait for a place ends; empty: it does not wait.
+    /// The end of its wait for a place; empty: it does not wait.
     std::optional<time_point> join_deadline;
     duration join_timeout{};
     rendezvous_round::master_endpoint offer;
@@ -42970,7 +43213,7 @@ class rendezvous_coordinator {
     bool has_reports = false;
     /// It was asked for reports.
     bool is_reporting = false;
-    /// Why it wants no round to begin; empty: it does not.
+    /// The reason of its request to pause the job; empty: it has made none.
     std::optional<std::string> pause;
     /// See rendezvous_messages::hello.
     std::string name;
@@ -42987,7 +43230,7 @@ class rendezvous_coordinator {
 
   ELASTIC_DECL void welcome(connection link, const rendezvous_messages::hello& request,
                             time_point now);
-  // Makes a connection that of its node, which may be new.
+  // Assigns a connection to its node, which may be new.
   ELASTIC_DECL member& connect(connection link, const rendezvous_messages::hello& request,
                                time_point now);
   ELASTIC_DECL void greet(const node_id& node, member& entry, bool is_new);
@@ -43266,7 +43509,7 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL void set_own_job(std::string run_id, const rendezvous_settings& settings);
 
   /// Makes the nodes of this job send reports about themselves, for viewers of the job. An exchange
-  /// is of one job at a time, the last one. Any thread may call it, on a service that a shared
+  /// belongs to one job at a time, the last one. Any thread may call it, on a service that a shared
   /// pointer owns.
   ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
 
@@ -43276,10 +43519,10 @@ class rendezvous_service final : public store_extension,
     on_change_ = std::move(listener);
   }
 
-  /// Sends the nodes what waits for them, if the server may speak.
+  /// Sends the nodes their pending answers, if the server may speak.
   ELASTIC_DECL void speak();
 
-  /// Tells the nodes that this server no longer leads them, and sends nothing else.
+  /// Notifies the nodes that this server no longer leads them, and sends nothing else.
   ELASTIC_DECL void resign();
 
   std::string_view greeting() const override { return first_words; }
@@ -43346,13 +43589,14 @@ class rendezvous_service final : public store_extension,
 
   // ---- answers to nodes -----------------------------------------------------------------------
 
-  // Sending may end connections, and that calls this object again.
+  // Sends the answers. Sending may end connections, which calls this object again.
   ELASTIC_DECL void deliver(rendezvous_coordinator& job);
   ELASTIC_DECL void send(connection link, const rendezvous_answer& what);
   ELASTIC_DECL void hang_up(connection link);
 
-  // While the server may not speak, answers wait at each connection, and end with it. Some may
-  // pass, and the answer to a keep-alive depends on no earlier answer.
+  // Whether an answer may be sent now. While the server may not speak, answers wait at their
+  // connection, and are lost with it. Some may pass, and the answer to a keep-alive depends on no
+  // earlier answer.
   ELASTIC_DECL bool passes(connection link, const rendezvous_answer& what) const;
   ELASTIC_DECL bool holds_nothing_for(connection link) const;
   ELASTIC_DECL void hold(connection link, const rendezvous_answer& what);
@@ -43360,7 +43604,7 @@ class rendezvous_service final : public store_extension,
 
   // ---- viewers --------------------------------------------------------------------------------
 
-  /// A job that is shown, and what its viewers were told.
+  /// A job that is shown, and the last news that its viewers received.
   struct shown_job {
     std::shared_ptr<report_exchange> reports = {};
     std::uint64_t listed_version = 0;
@@ -43368,7 +43612,7 @@ class rendezvous_service final : public store_extension,
     bool is_listing_due = false;
   };
 
-  // Begins to show what was asked for.
+  // Begins to show the jobs that viewers asked for.
   ELASTIC_DECL void begin_showing();
   ELASTIC_DECL void end_showing(const report_exchange& reports);
 
@@ -43403,14 +43647,15 @@ class rendezvous_service final : public store_extension,
   std::function<void(const rendezvous_coordinator&)> on_change_;
   std::optional<own_job> own_;
   std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;
-  /// Of jobs that have too few nodes, by run id.
+  /// The waits of jobs that have too few nodes, by run id.
   std::map<std::string, wait, std::less<>> waits_;
   std::unordered_map<connection, node_connection> connections_;
   bool has_held_ = false;
   connection last_ = 0;
   std::int64_t last_term_ = 0;
   std::map<std::string, shown_job, std::less<>> shown_;
-  /// What was asked for and is not shown yet, and where that is done; the mutex guards both.
+  /// The jobs that viewers asked for and that are not shown yet, and the strand that shows them;
+  /// the mutex guards both.
   std::mutex asked_mutex_;
   std::map<std::string, std::shared_ptr<report_exchange>> asked_;
   std::optional<asio::any_io_executor> executor_;
@@ -43425,12 +43670,12 @@ class rendezvous_service final : public store_extension,
 
 namespace elastic::detail {
 
-/// A candidate's role in the vote. Before it runs for votes, it asks whether it would get them.
+/// A candidate's role in the vote. Before it runs in an election, it asks whether it would win.
 enum class vote_role { follows, asks, runs, leads };
 
 /// One candidate's part in electing the job's leader and in storing what the leader writes. It has
-/// no sockets and no clocks: messages of others, the start and end of connections, and the time go
-/// in; messages to send come out. docs/design/leaders.md has the rules.
+/// no sockets and no clocks. Its inputs are messages of others, the start and end of connections,
+/// and the time; its outputs are messages to send. docs/design/leaders.md has the rules.
 ///
 /// Each candidate connects to every other one. It asks and writes over its own connections, and
 /// answers over those of the others.
@@ -43453,7 +43698,7 @@ class vote_machine {
     std::uint64_t seed = 0;
   };
 
-  /// @param wall  milliseconds since 1970: terms begin there, so that none is used twice
+  /// @param wall  milliseconds since 1970: terms begin with this number, so that none is used twice
   ELASTIC_DECL vote_machine(options chosen, time_point now, std::int64_t wall);
 
   // ---- events ---------------------------------------------------------------------------------
@@ -43464,8 +43709,8 @@ class vote_machine {
 
   /// Another candidate's connection to this one begins, or ends.
   /// @param incarnation         the number of its agent, which serves at the candidate's address
-  /// @param is_in_place  if the agent is another one than before, it is on the same host, so that
-  ///                     it has the port of the former one, which is gone
+  /// @param is_in_place  if this agent has replaced another one, it runs on the same host and has
+  ///                     the port of that one, which must be gone
   ELASTIC_DECL void entered(int peer, std::uint64_t incarnation, time_point now,
                             bool is_in_place = true);
   ELASTIC_DECL void left(int peer, time_point now);
@@ -43483,11 +43728,11 @@ class vote_machine {
   /// The time is now `now`.
   ELASTIC_DECL void advance(time_point now);
 
-  /// The leader has a new value to store. Its term and sequence do not count, and a value that is
-  /// already known is not written again. Result: whether it is written.
+  /// Stores a new value of the leader, whose term and sequence are ignored. A value that is already
+  /// known is not written again. Result: whether it is written.
   ELASTIC_DECL bool propose(const round_register& content, time_point now);
 
-  /// Stops taking part: its agent leaves, after its workers.
+  /// Stops taking part. The agent leaves, and its workers have ended.
   ELASTIC_DECL void retire(bool is_done, time_point now);
 
   // ---- results --------------------------------------------------------------------------------
@@ -43501,7 +43746,7 @@ class vote_machine {
     candidate_answer answer;
   };
 
-  /// What happened, for the log.
+  /// An event for the log.
   struct note {
     std::string text;
     bool is_warning = false;
@@ -43529,10 +43774,10 @@ class vote_machine {
   /// value. A leader's first value omits the own node of the leader that made the round.
   const round_register& value() const { return value_; }
 
-  /// No round may begin before: one that this leader does not know may run until then.
+  /// The earliest time for a round. Until then, a round that this leader does not know may run.
   time_point uncertain_until() const { return uncertain_until_; }
 
-  /// How long this leader may act if it hears nothing more.
+  /// The time until which this leader may act if it receives nothing more.
   ELASTIC_DECL time_point lease_end() const;
 
   bool is_blank() const { return is_blank_; }
@@ -43540,7 +43785,8 @@ class vote_machine {
   /// Whether this candidate and those to which it is connected are a majority.
   bool reaches_majority() const { return spare_candidates() >= 0; }
 
-  /// How many of those may be lost before the majority is lost; below 0: there is no majority.
+  /// The number of these candidates that may be lost without losing the majority; below 0: there is
+  /// no majority.
   int spare_candidates() const { return count_reached() + 1 - majority(); }
 
   /// Whether the leader has said that all nodes know that the job is over.
@@ -43552,12 +43798,12 @@ class vote_machine {
     int to;
     std::uint64_t incarnation;
     std::int64_t term;
-    /// When it was last renewed. If this candidate is bound to itself and no longer leads: when it
-    /// ends.
+    /// The time of the last renewal. If this candidate is bound to itself and no longer leads: the
+    /// end of the promise.
     time_point since;
     /// The stamp of the leader's last write; empty: it has not written yet.
     std::optional<std::int64_t> stamp = std::nullopt;
-    /// When another agent was seen at the leader's place.
+    /// The time at which another agent was seen at the leader's place.
     std::optional<time_point> gone_at = std::nullopt;
   };
 
@@ -43572,12 +43818,12 @@ class vote_machine {
     std::optional<candidate_messages::grant> answer;
     // While leading.
     time_point heard = time_point::min();
-    /// The voter left in order at this time, or later.
+    /// A lower bound of the time at which the voter left in order.
     std::optional<time_point> retired_at;
     std::int64_t kept = 0;
   };
 
-  // Built in place: g++ 12 takes a variant that is moved for an uninitialised one.
+  // Built in place: g++ 12 warns that a moved variant may be uninitialised.
   template <class Request>
   void question_to(int peer, Request&& request) {
     question& next = questions_.emplace_back();
@@ -43603,7 +43849,7 @@ class vote_machine {
   std::uint64_t incarnation_of(int peer) const {
     return others_[static_cast<std::size_t>(peer)].incarnation;
   }
-  /// When the promise becomes void.
+  /// The time at which the promise becomes void.
   ELASTIC_DECL time_point freed_at() const;
   ELASTIC_DECL void look_at_promise(time_point now);
   ELASTIC_DECL bool may_promise_blank(time_point now) const;
@@ -43629,7 +43875,7 @@ class vote_machine {
   ELASTIC_DECL void look_at_lease(time_point now);
   ELASTIC_DECL void look_at_doubt(time_point now);
   ELASTIC_DECL void log_doubt();
-  // Until when no agent at the voter's place votes for another candidate.
+  // The time until which no agent at the voter's place votes for another candidate.
   ELASTIC_DECL time_point support_end(const other& voter) const;
   ELASTIC_DECL void step_down(std::string why, time_point now);
   ELASTIC_DECL void say_to_asked(const candidate_messages::resign& request);
@@ -43701,8 +43947,8 @@ class candidate final : public store_extension {
     std::uint64_t node = 0;
     /// See network_identity; empty: unknown.
     std::string network = {};
-    /// Where this agent leaves its mark and finds that of an agent that was killed; none: it leaves
-    /// no mark.
+    /// The place of this agent's mark, where it also finds the mark of an agent that was killed;
+    /// none: it leaves no mark.
     std::optional<candidate_marker> marker = std::nullopt;
     bool fast_takeover = true;
     std::uint64_t seed = 0;
@@ -43754,10 +44000,12 @@ class candidate final : public store_extension {
     std::uint64_t stranger = 0;
     /// The agent has the address and the network of its predecessor.
     bool is_in_place = true;
-    /// Whether this candidate has to find out again who serves there, and whether it is doing so.
+    /// Whether this candidate must find out again which agent serves there, and whether it is doing
+    /// so.
     bool is_to_look = false;
     bool is_looking = false;
-    /// Since when the candidate is unreachable, why, and when the log next says so.
+    /// The time since which the candidate is unreachable, the reason, and the time of the next log
+    /// message about it.
     time_point missing_since;
     std::string problem;
     time_point next_warning;
@@ -43776,8 +44024,8 @@ class candidate final : public store_extension {
   route& route_to(int peer) { return routes_[static_cast<std::size_t>(peer)]; }
 
   // ---- identities -------------------------------------------------------------------------------
-  // A candidate that connects says which one it is. It is believed if the agent at that candidate's
-  // address says the same: of two agents that claim one place, only one has the address.
+  // A candidate that connects says which one it is. This is accepted only if the agent at that
+  // candidate's address confirms it: of two agents that claim one place, only one has the address.
 
   ELASTIC_DECL bool take(int peer, const candidate_messages::present& answer, std::string address);
   ELASTIC_DECL void check_claim(visitor& sender);
@@ -43802,7 +44050,8 @@ class candidate final : public store_extension {
 
   // ---- serving the job --------------------------------------------------------------------------
 
-  // Until this candidate bound the port, another agent may have served there and made promises.
+  // Starts to vote. Until this candidate bound the port, another agent may have served there and
+  // made promises, so it cannot vote earlier.
   ELASTIC_DECL void begin_votes();
   ELASTIC_DECL void leave_mark();
   ELASTIC_DECL void remove_mark();
@@ -43811,10 +44060,10 @@ class candidate final : public store_extension {
   ELASTIC_DECL void apply_outputs();
   ELASTIC_DECL void begin_service();
   ELASTIC_DECL void end_service();
-  // Whether a majority has what the job's nodes are about to be told.
+  // Whether a majority has stored the facts that the answers to the job's nodes are based on.
   ELASTIC_DECL bool may_answer(const rendezvous_coordinator& job);
-  // Whether, as far as is known now, everybody knows that the job is over, and when this one may
-  // leave.
+  // Whether, as far as is known now, all nodes know that the job is over; and the time at which
+  // this candidate may leave.
   ELASTIC_DECL bool is_free() const;
   ELASTIC_DECL time_point free_at() const;
   ELASTIC_DECL task<void> hand_over(bool is_over);
@@ -43834,7 +44083,7 @@ class candidate final : public store_extension {
   std::vector<route> routes_;
   /// The reasons for which others refused this one, so that the log has each once.
   std::set<std::string> rejections_;
-  /// Since when no majority is reachable.
+  /// The time since which no majority is reachable.
   std::optional<time_point> alone_since_;
   std::shared_ptr<rendezvous_coordinator> job_;
   /// The version of the job's content that was last proposed.
@@ -43880,7 +44129,7 @@ class leader_connector final : public message_connector {
 
   ELASTIC_DECL std::string connected_to() const override;
 
-  /// What each candidate last did instead of naming the leader.
+  /// The last problem with each candidate: why it did not name the leader.
   ELASTIC_DECL std::string problem() const override;
 
   /// Errors: `errc::invalid_argument` if, before a leader is found, a candidate has another list,
@@ -43918,7 +44167,7 @@ class leader_connector final : public message_connector {
 
   ELASTIC_DECL std::string question() const;
 
-  // Why a candidate cannot be the one at this place; empty: it can.
+  // The reason why a candidate cannot be the one at this place; empty: it can.
   ELASTIC_DECL std::string objection(std::size_t place, int index) const;
 
   // Notes that a server does not belong to this job.
@@ -43944,7 +44193,7 @@ class c10d_rendezvous;
 /// The agents that serve the endpoints of a job, and elect the one that leads.
 class candidate_source final : public leader_source {
  public:
-  /// One of the servers, as another agent of the job reaches it.
+  /// One of the servers, with the means by which another agent of the job reaches it.
   struct server_access {
     std::shared_ptr<message_connector> connector;
     /// Its store.
@@ -43968,8 +44217,8 @@ class candidate_source final : public leader_source {
   ELASTIC_DECL task<std::shared_ptr<message_connector>> open(std::uint64_t number) override;
   void attach(std::shared_ptr<rendezvous_link> link) override { link_ = std::move(link); }
 
-  /// Meanwhile, an agent that serves no endpoint of its host keeps trying to: another program may
-  /// have held the port at the start.
+  /// Meanwhile, an agent that does not serve an endpoint of its host keeps trying to serve one:
+  /// another program may have held the port at the start.
   ELASTIC_DECL task<void> news() override;
 
   ELASTIC_DECL meeting_place server() const override;
@@ -43996,7 +44245,7 @@ class candidate_source final : public leader_source {
   bool has_servers_ = false;
   /// Whether this node may still serve an endpoint.
   bool may_serve_ = false;
-  /// When it next tries to.
+  /// The time of the next attempt to serve one.
   time_point next_try_;
   std::uint64_t number_ = 0;
   std::vector<server_access> servers_;
@@ -44023,9 +44272,9 @@ namespace elastic::detail {
 /// The rendezvous named "static": the user decides which nodes take part, and gives each its rank
 /// (`--node-rank`). Node 0 serves one store at the endpoint, for agents and workers alike.
 ///
-/// No node joins, leaves or is missed, and each node restarts on its own: the membership never
-/// changes. At the end, node 0 serves until the others know that all have reached the exit barrier,
-/// for at most 1 s.
+/// The membership never changes: no node joins or leaves, a lost node goes unnoticed, and each node
+/// restarts on its own. At the end, node 0 serves until the others know that all have reached the
+/// exit barrier, for at most 1 s.
 /// Settings: `timeout`, see `static_patience`.
 ///
 /// Thread-safety: one strand at a time.
@@ -44045,8 +44294,9 @@ class static_rendezvous final : public fixed_membership {
 
  private:
   static constexpr std::uint16_t default_port = 29500;
-  // How long node 0 keeps serving the store after all nodes have reached the exit barrier: nodes of
-  // torchrun do not report that they have passed it.
+  // The longest time for which node 0 serves the store after all nodes have reached the exit
+  // barrier. It is limited because nodes of torchrun do not report that they have passed the
+  // barrier.
   static constexpr std::chrono::seconds exit_timeout{1};
   ELASTIC_DECL task<void> connect();
 
@@ -44162,8 +44412,8 @@ namespace elastic::detail {
 /// empty if none differ, or if one of the fingerprints is empty. Thread-safety: any thread.
 ELASTIC_DECL std::string fingerprint_difference(std::string_view left, std::string_view right);
 
-/// Why a node with the fingerprint `own` cannot take part in a job that runs with `running`, in one
-/// sentence; empty: it can. Thread-safety: any thread.
+/// The reason why a node with the fingerprint `own` cannot take part in a job that runs with
+/// `running`, in one sentence; empty: it can. Thread-safety: any thread.
 /// @param run_id  the run id of the job, for the sentence
 ELASTIC_DECL std::optional<std::string> objection_to_file(std::string_view run_id,
                                                           std::string_view running,
@@ -44254,12 +44504,13 @@ class job_file_registry {
 
 namespace elastic::detail {
 
-/// How an agent serves the others while it leads, and how it reaches the leader.
+/// The network by which an agent serves the others while it leads, and reaches the leader
+/// otherwise.
 class leader_network {
  public:
   virtual ~leader_network() = default;
 
-  /// Serves at a free port, one server at a time. Result: where others reach it.
+  /// Serves at a free port, one server at a time. Result: the address at which others reach it.
   virtual task<endpoint> serve(std::shared_ptr<store_extension> extension) = 0;
   /// Sends the clients their pending messages, then stops the server.
   virtual task<void> stop() = 0;
@@ -44270,7 +44521,7 @@ class leader_network {
   /// The store of that server.
   virtual task<std::shared_ptr<store>> store_at(endpoint address) = 0;
 
-  /// Where others reach this agent.
+  /// The address at which others reach this agent.
   virtual std::string address() const = 0;
 };
 
@@ -44325,16 +44576,17 @@ class registered_leader final : public store_extension,
     logger log;
   };
 
-  /// How this agent becomes the leader: where it serves, and what it replaces.
+  /// The terms on which this agent becomes the leader: its address, and the record that it
+  /// replaces.
   struct candidacy {
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
     candidacy() = default;
-    /// Where it serves.
+    /// The address at which it serves.
     endpoint address;
     leader_registry::sight former;
-    /// A term that no node has seen, as far as is known.
+    /// The smallest possible term: no node is known to have seen one that large.
     std::int64_t least_term = 1;
-    /// How long the former leader's node may have workers.
+    /// The time for which the former leader's node may still have workers.
     duration wait{};
   };
 
@@ -44347,7 +44599,7 @@ class registered_leader final : public store_extension,
   /// Whether it no longer leads, or failed to become the leader. Any thread.
   bool is_over() const { return is_over_; }
 
-  /// Why it could not write the record, while it does not lead yet. Any thread.
+  /// The reason why it could not write the record, while it does not lead yet. Any thread.
   ELASTIC_DECL std::string problem() const;
 
   /// Lets another agent lead. If the job is over, stays until every node has been told, for at most
@@ -44374,8 +44626,8 @@ class registered_leader final : public store_extension,
   ELASTIC_DECL task<void> serve();
   ELASTIC_DECL task<void> hand_over(bool is_job_over);
 
-  // Writes news at once, and the record again from time to time. Returns when this agent no longer
-  // leads.
+  // Writes news at once, and otherwise repeats the record from time to time. Returns when this
+  // agent no longer leads.
   ELASTIC_DECL task<void> keep();
   // Watches for another agent's record.
   ELASTIC_DECL task<void> watch();
@@ -44390,9 +44642,9 @@ class registered_leader final : public store_extension,
   ELASTIC_DECL void mark_away(const std::string& why);
   ELASTIC_DECL void mark_reached();
 
-  // Whether the registry has what nodes are about to be told.
+  // Whether the registry has stored the facts that the answers to nodes are based on.
   ELASTIC_DECL bool may_answer(const rendezvous_coordinator& job);
-  // Whether an answer may be sent before the registry has that.
+  // Whether an answer may be sent before the registry has stored them.
   ELASTIC_DECL bool may_pass(const rendezvous_answer& answer) const;
   ELASTIC_DECL void wake();
 
@@ -44409,11 +44661,11 @@ class registered_leader final : public store_extension,
   std::vector<visitor*> visitors_;
   leader_record record_;
   std::string version_;
-  /// The register as the registry has it, and the version of the job's content in it.
+  /// The register that the registry has stored, and the version of the job's content in it.
   round_register written_;
   std::optional<std::uint64_t> written_version_;
   time_point lease_end_;
-  /// Until then, a former leader's node may have workers.
+  /// The earliest time for a round: until then, a former leader's node may have workers.
   time_point first_round_at_;
   time_point next_beat_;
   time_point next_try_;
@@ -44432,30 +44684,30 @@ class registered_leader final : public store_extension,
 namespace elastic::detail {
 
 /// Notices within a few seconds that a registry no longer answers. A node that waits for a round
-/// asks it beside its other work, whose own patience is that of a job.
+/// polls it separately, because the other requests of the job wait much longer for an answer.
 ///
 /// Thread-safety: one strand at a time.
 class registry_watch {
  public:
-  /// @param name  what `ask` reads, with the address of the registry
-  /// @param ask   reads it; an error counts as no answer
+  /// @param name  the name of the value that `ask` reads, with the address of the registry
+  /// @param ask  reads the value; an error counts as no answer
   registry_watch(std::string name, std::function<task<void>()> ask,
                  std::shared_ptr<time_source> time)
       : name_(std::move(name)), ask_(std::move(ask)), time_(std::move(time)) {}
 
-  /// Asks until it is cancelled.
+  /// Polls the registry until it is cancelled.
   /// Errors: none. Cancellation: all types.
   ELASTIC_DECL task<void> run();
 
-  /// "the key 'job' of the etcd at http://host0:2379 could not be read for 4 s (no answer within 3
-  /// s)"; empty: the registry answered the last question, or nobody has asked yet.
+  /// A message such as "the key 'job' of the etcd at http://host0:2379 could not be read for 4 s
+  /// (no answer within 3 s)"; empty: the registry answered the last request, or none was made.
   ELASTIC_DECL std::string obstacle() const;
 
  private:
   std::string name_;
   std::function<task<void>()> ask_;
   std::shared_ptr<time_source> time_;
-  /// When the first question was asked that it did not answer, and why not.
+  /// The time of the first request in a row without an answer, and the last problem.
   std::optional<time_point> silent_since_;
   std::string problem_;
 };
@@ -44482,8 +44734,8 @@ class registry_connector final : public message_connector {
     duration registry_grace = std::chrono::seconds(60);
     /// Makes the registry, once for this object, and once for each term in which this agent leads.
     std::function<std::shared_ptr<leader_registry>()> registry;
-    /// The fingerprint of this node's job file, and the store in which the nodes of all roles note
-    /// theirs. Null: no files are compared there.
+    /// The fingerprint of this node's job file, and the store in which the leaders of all roles
+    /// record theirs. Null: job files are not compared.
     std::string fingerprint;
     std::shared_ptr<job_file_registry> job_files;
     std::shared_ptr<leader_network> network;
@@ -44492,12 +44744,12 @@ class registry_connector final : public message_connector {
     logger log;
   };
 
-  /// What the node reports about itself.
+  /// The access to the state of this node.
   struct node_state {
     /// `node_id::random_number::high`.
     std::uint64_t number = 0;
-    /// How long the leader's node may have workers. Empty unless this node has lost the leader, is
-    /// between two rounds, and has no worker left.
+    /// Returns the time for which the leader's node may have workers. Empty unless this node has
+    /// lost the leader, is between two rounds, and has no worker left.
     std::function<std::optional<duration>()> loss;
     /// Makes the node take part in no round up to this one.
     std::function<void(std::int64_t)> skip_rounds_through;
@@ -44508,7 +44760,7 @@ class registry_connector final : public message_connector {
   /// Call it before the other members.
   void attach(node_state node) { node_ = std::move(node); }
 
-  /// Stops what this agent serves. Call it when this agent's node has left.
+  /// Stops this agent's server. Call it when this agent's node has left.
   ELASTIC_DECL task<void> leave(bool is_job_over);
 
   const options& chosen() const { return chosen_; }
@@ -44524,10 +44776,10 @@ class registry_connector final : public message_connector {
   ELASTIC_DECL std::string connected_to() const override;
   std::string problem() const override { return problem_; }
 
-  /// Asks the registry until it is cancelled, while the node waits for a round: without the
-  /// registry the leader begins none.
+  /// Polls the registry while the node waits for a round, until it is cancelled: without the
+  /// registry, the leader begins no round.
   task<void> watch_registry() { return watch_.run(); }
-  /// Why no round may begin; empty: the registry answers.
+  /// The reason why no round may begin; empty: the registry answers.
   std::string obstacle() const { return watch_.obstacle(); }
 
   /// Errors: `errc::invalid_argument` if the registry has values of another job, or if another role
@@ -44558,9 +44810,10 @@ class registry_connector final : public message_connector {
 
   // ---- leading --------------------------------------------------------------------------------
 
-  // How long the former leader's node may have workers; empty: this agent may not lead now.
+  // The time for which the former leader's node may have workers; empty: this agent may not lead
+  // now.
   ELASTIC_DECL task<std::optional<duration>> may_lead();
-  // Tells the registry that this node has lost the leader.
+  // Claims in the registry that this node has lost the leader.
   ELASTIC_DECL task<void> claim_loss();
   // The longest wait of all claims; empty until all nodes of the newest round have lost the leader.
   ELASTIC_DECL task<std::optional<duration>> all_claims();
@@ -44573,7 +44826,7 @@ class registry_connector final : public message_connector {
   /// Has a connection of its own.
   registry_watch watch_;
   std::optional<leader_registry::sight> seen_;
-  /// Since when the record has been as it was last seen.
+  /// The time since which the record has been unchanged.
   time_point seen_at_;
   /// The record of the leader to which the node was last connected.
   leader_record connected_;
@@ -44595,7 +44848,7 @@ class registry_connector final : public message_connector {
 
 namespace elastic::detail {
 
-/// The agents of which a registry names the leader.
+/// The source of a leader that a registry names.
 class registry_source final : public leader_source {
  public:
   /// Makes the connector to the agent that leads; called once, for the first round.
@@ -44869,7 +45122,7 @@ ELASTIC_DECL void standby_plan::refused(const std::string& reason, int attempt) 
 ELASTIC_DECL bool standby_plan::dropped(const std::string& module) {
   const bool is_new = dropped_.insert(module).second;
   if (!is_new || dropped_.size() > limits::standby_modules) {
-    give_up("they do not leave out what they are told to");
+    give_up("they import modules that they should leave out");
     return false;
   }
   return true;
@@ -44879,8 +45132,8 @@ ELASTIC_DECL void standby_plan::give_up(std::string reason) {
   if (!off_) off_ = std::move(reason);
 }
 
-/// Makes standbys if twice their memory is available, and ends them one by one while less than that
-/// of one is.
+/// Makes standbys if twice their memory is available, and ends them one by one while less than the
+/// memory of one is available.
 ELASTIC_DECL standby_step standby_plan::next(const standby_view& view) const {
   using action = standby_step::action;
   constexpr std::uint64_t mib = 1024 * 1024;
@@ -44991,7 +45244,7 @@ inline bool may_change(std::string_view name) {
          std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-/// The fields of a start, with those variables that `is_part` takes.
+/// The fields of a process_spec that identify a start, with the variables that `is_part` accepts.
 template <class Predicate>
 std::string joined_start(const process_spec& spec, const std::string& processors,
                          const Predicate& is_part) {
@@ -45016,7 +45269,7 @@ ELASTIC_DECL std::string standby_key(const process_spec& spec) {
                       [](const std::string& name) { return !may_change(name); });
 }
 
-/// Libraries create as many threads as they have processors, so these may be others, but not more.
+/// Libraries create one thread per processor, so only the number of processors must be the same.
 ELASTIC_DECL std::string pool_key(const process_spec& spec, const std::set<std::string>& by_rank) {
   const std::string place = fmt::format("{} {}", spec.processors.size(), spec.slot);
   return joined_start(spec, place, [&](const std::string& name) {
@@ -45052,7 +45305,7 @@ ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& sp
   environment_map variables = environment_from(spec.environment);
   std::erase_if(variables, [](const auto& entry) { return is_of_attempt(entry.first); });
   const auto path = find_variable(variables, "PYTHONPATH");
-  // Descriptor 1 of the standby itself, so that it opens the archive without another process.
+  // The archive is descriptor 1 of the standby, which opens it without help from another process.
   std::string& entries = variables["PYTHONPATH"];
   entries = "/proc/self/fd/1";
   if (path && !path->empty()) entries += ":" + *path;
@@ -45941,7 +46194,7 @@ ELASTIC_DECL task<standby_message> standby_process::next_message() {
 ELASTIC_DECL std::string standby_process::send(std::string_view bytes,
                                                const std::vector<int>& descriptors) {
   if (bytes.size() > limits::standby_message_bytes) {
-    return "what is to be changed in its environment is too much";
+    return "the changes of its environment are too large for a message";
   }
   iovec part{const_cast<char*>(bytes.data()), bytes.size()};
   alignas(cmsghdr) unsigned char control[CMSG_SPACE(3 * sizeof(int))] = {};
@@ -46003,8 +46256,8 @@ ELASTIC_DECL std::unique_ptr<child> standby_process::release() {
 namespace elastic::detail {
 
 /// The imports that a worker records by embedded/import_recorder.py, in memory that the worker
-/// writes while the agent reads. Its content is untrusted: a standby gets it unchanged, and at most
-/// `largest` bytes of it.
+/// writes while the agent reads. Its content is untrusted: it is passed to standbys unchanged, and
+/// at most `largest` bytes of it.
 ///
 /// If the memory could not be created, for example because descriptors ran out, it is empty and
 /// nothing is recorded.
@@ -46018,7 +46271,7 @@ class import_record {
   /// The record so far.
   ELASTIC_DECL std::string text() const;
 
-  /// Its size in bytes; grows when more is recorded.
+  /// The size of the record in bytes; it grows when more is recorded.
   ELASTIC_DECL std::size_t size() const;
 
   /// "INODE:PATH", for the process that records; empty: recording is impossible.
@@ -46049,7 +46302,8 @@ struct python_command {
   std::string name;
 };
 
-/// Result: empty if the interpreter would run none of these, or an argument is unknown.
+/// Parses the arguments. Result: empty if the interpreter would run none of these, or an argument
+/// is unknown.
 inline std::optional<python_command> parse_python_command(
     const std::vector<std::string>& arguments) {
   using kind = python_command::kind;
@@ -46139,7 +46393,7 @@ ELASTIC_DECL std::string standby_set::name_of(const standby& entry) const {
 
 // ---- pools --------------------------------------------------------------------------------------
 
-/// The place of a process. In a new one, it learns in which variables the processes differ.
+/// The slot of a process. Adding a new one shows in which variables the processes differ.
 ELASTIC_DECL standby_set::slot& standby_set::add_slot(const std::string& key,
                                                       const process_spec& spec) {
   const auto [position, is_new] = slots_.try_emplace(key);
@@ -46250,7 +46504,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
   co_return started;
 }
 
-/// The standby that the process gets, which is nobody else's from now on; null: there is none.
+/// Takes a standby for the process out of the set; null: there is none.
 ELASTIC_DECL standby_set::standby_pointer standby_set::take_for(const std::string& key) {
   const auto position = slots_.find(key);
   if (position == slots_.end()) return nullptr;
@@ -46261,7 +46515,7 @@ ELASTIC_DECL standby_set::standby_pointer standby_set::take_for(const std::strin
   return found;
 }
 
-/// One that serves only this process precedes those that serve others, too.
+/// A standby that serves only this process is preferred to one that serves others, too.
 ELASTIC_DECL standby_set::standby_pointer standby_set::ready_for(const std::string& key,
                                                                  const std::string& pool) const {
   standby_pointer found;
@@ -46305,8 +46559,8 @@ ELASTIC_DECL task<standby_set::refusal> standby_set::become(standby_pointer chos
   co_return result;
 }
 
-/// Waits until a standby is ready. The processors may be busy, but the process would have to share
-/// them, too, if it imported by itself.
+/// Waits until a standby is ready. Busy processors are no reason not to wait: a cold start would
+/// have to share them, too.
 ELASTIC_DECL task<void> standby_set::wait_for(standby_pointer unfinished) {
   unfinished->process->raise_priority();
   const time_point deadline = deadline_after(services_.time->now(), 2 * cost_);
@@ -46330,7 +46584,7 @@ inline bool was_cancelled(const std::exception& caught) {
 /// The descriptors that become 0, 1 and 2 of a worker; empty if one of them cannot be inherited.
 inline std::vector<int> streams_of(const process_spec& spec) {
   int descriptors[3] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
-  // The input of this process is that of slot 0.
+  // Only slot 0 shares the standard input of this process.
   static const unique_fd empty_input = open_null(real_syscalls);
   if (spec.slot > 0 && spec.stdin_fd < 0) descriptors[0] = empty_input.get();
   std::vector<int> streams;
@@ -46368,7 +46622,7 @@ ELASTIC_DECL task<standby_set::refusal> standby_set::hand_over(standby_pointer r
   } catch (const std::exception& failure) {
     if (detail::was_cancelled(failure)) throw;
     plan_.refused(failure.what(), attempt_);
-    problem.reason = fmt::format("of its standby: {}", failure.what());
+    problem.reason = fmt::format("its standby failed: {}", failure.what());
     const auto* const known = dynamic_cast<const error*>(&failure);
     problem.is_of_one = !known || known->code() != errc::timed_out;
     co_return problem;
@@ -46385,7 +46639,7 @@ ELASTIC_DECL task<standby_set::refusal> standby_set::hand_over(standby_pointer r
   }
   problem.reason = "its standby broke the protocol";
   if (answer.what != kind::prepared || !process.is_silent()) co_return problem;
-  // From here on it is the worker; before this, the script has not begun.
+  // From here on, the standby is the worker. Until now, it has run no line of the script.
   problem.reason = process.send(detail::standby_go);
   co_return problem;
 }
@@ -46415,14 +46669,15 @@ ELASTIC_DECL void standby_set::begin_attempt() {
 // ---- making standbys ----------------------------------------------------------------------------
 
 /// Unfinished standbys that were begun while no process ran would slow down those that run now.
-ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
-  // A round may end before this is called: then the processes are already in their last steps.
+ELASTIC_DECL task<void> standby_set::maintain(bool may_restart) {
+  // If the round has ended before this call, `hurry` has already set the stage to `last_steps`.
   if (stage_ == detail::standby_view::stage::absence) stage_ = detail::standby_view::stage::work;
   discard_if([](const standby& each) { return !each.is_ready && each.began_alone; });
   return keep(may_restart);
 }
 
-/// The processor time of the processes so far is at least that of their imports.
+/// The processor time that a process has used by its first step is an upper bound of that of its
+/// imports.
 ELASTIC_DECL void standby_set::mark_stepped() {
   have_stepped_ = true;
   for (const auto& [key, entry] : slots_) {
@@ -46432,7 +46687,7 @@ ELASTIC_DECL void standby_set::mark_stepped() {
   changed_.set();
 }
 
-ELASTIC_DECL task<void> standby_set::make_ahead() {
+ELASTIC_DECL task<void> standby_set::prestart() {
   stage_ = detail::standby_view::stage::absence;
   return keep(true);
 }
@@ -46457,7 +46712,7 @@ ELASTIC_DECL void standby_set::run_scripts() {
   changed_.set();
 }
 
-ELASTIC_DECL void standby_set::expect(std::vector<process_spec> specs) {
+ELASTIC_DECL void standby_set::announce(std::vector<process_spec> specs) {
   for (process_spec& spec : specs) {
     if (spec.stdin_fd >= 0) continue;
     spec = detail::without_attempt(std::move(spec));
@@ -46487,7 +46742,7 @@ ELASTIC_DECL task<void> standby_set::make_forever(bool may_restart, task_group& 
   }
 }
 
-/// Waits until a waiting standby ends or sends something, which it should not.
+/// Waits until a ready standby is lost: it ends, or sends a message that nobody asked for.
 ELASTIC_DECL task<void> standby_set::watch(standby_pointer ready) {
   co_await ready->process->until_heard();
   if (std::erase(standbys_, ready) == 0) co_return;
@@ -46502,8 +46757,8 @@ ELASTIC_DECL task<void> standby_set::watch(standby_pointer ready) {
   changed_.set();
 }
 
-/// How a standby has ended by itself; empty if it has not, but closed its socket or said something
-/// that it should not.
+/// The exit status of a standby that ended by itself; empty if it still runs, because it only
+/// closed its socket or sent an unexpected message.
 ELASTIC_DECL task<std::optional<exit_status>> standby_set::end_of(process_pointer process) {
   const time_point deadline = deadline_after(services_.time->now(), limits::standby_reply);
   const std::optional<exit_status> end =
@@ -46552,7 +46807,7 @@ ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
   }
 }
 
-/// One that was begun, and for which nobody waits; null: there is none.
+/// A standby that is not ready and that nobody waits for; null: there is none.
 ELASTIC_DECL standby_set::standby_pointer standby_set::unfinished() const {
   for (const standby_pointer& each : standbys_) {
     if (!each->is_ready && !each->is_awaited) return each;
@@ -46560,8 +46815,8 @@ ELASTIC_DECL standby_set::standby_pointer standby_set::unfinished() const {
   return nullptr;
 }
 
-/// The processes that are to get a standby. All of them before they start, and if a standby is to
-/// be there for each; otherwise, as many as there may be, or one in each pool.
+/// The processes that lack a standby. Before the processes start, each of them needs one. Later,
+/// the number of standbys may be limited, or one in each pool may suffice.
 ELASTIC_DECL std::vector<std::string> standby_set::lacking() const {
   struct share {
     std::size_t all = 0;
@@ -46598,7 +46853,7 @@ ELASTIC_DECL std::vector<std::string> standby_set::lacking() const {
   return keys;
 }
 
-/// The longest record of the processes that the standby serves: the others import less.
+/// The longest record among the processes that the standby serves: it covers the most imports.
 ELASTIC_DECL std::shared_ptr<detail::import_record> standby_set::record_for(
     const std::string& key) const {
   std::shared_ptr<detail::import_record> longest;
@@ -46612,7 +46867,7 @@ ELASTIC_DECL std::shared_ptr<detail::import_record> standby_set::record_for(
   return longest;
 }
 
-/// A waiting standby that has not run the script, which others do by now; null: there is none.
+/// A ready standby that has not run the script although new standbys do; null: there is none.
 ELASTIC_DECL standby_set::standby_pointer standby_set::incomplete() const {
   if (!runs_scripts_.value_or(false)) return nullptr;
   for (const standby_pointer& each : standbys_) {
@@ -46621,7 +46876,7 @@ ELASTIC_DECL standby_set::standby_pointer standby_set::incomplete() const {
   return nullptr;
 }
 
-/// A waiting standby that lacks what its workers have imported; null: there is none.
+/// A ready standby that lacks imports which its workers have made since; null: there is none.
 ELASTIC_DECL standby_set::standby_pointer standby_set::outdated() const {
   for (const standby_pointer& each : standbys_) {
     if (!each->is_ready || slots_.count(each->key) == 0) continue;
@@ -46721,7 +46976,8 @@ ELASTIC_DECL void standby_set::disable_runs(const std::string& reason) {
   services_.log.warning("standbys do not run the script up to survive.prepare(): {}", reason);
 }
 
-/// A script decides its exit code. A signal may come from outside, so another standby tries again.
+/// An exit code comes from the script itself, so another try would end the same way. A signal may
+/// come from outside, so another standby tries again.
 ELASTIC_DECL void standby_set::take_lost_run(const std::optional<exit_status>& end) {
   const std::string reason =
       fmt::format("it did not come so far{}", end ? ": it ended by " + end->text() : " in time");
@@ -46739,14 +46995,15 @@ ELASTIC_DECL void standby_set::log_end() {
                         *plan_.off());
 }
 
-/// Whether a standby leaves the processors to the processes that run. If one is replaced at a time,
-/// the first standby does not: until it is ready, a failure makes all others wait for an import.
+/// Whether a new standby yields the processors to running processes. If processes are replaced one
+/// at a time, the first standby does not yield: until it is ready, a failure makes all others wait
+/// for an import.
 ELASTIC_DECL bool standby_set::stands_back() const {
   const bool is_urgent = services_.replaces_processes && ready() == 0;
   return stage_ != detail::standby_view::stage::absence && !is_urgent;
 }
 
-/// Starts a standby, which then imports by itself. Null: there is to be none.
+/// Starts a standby, which then imports on its own. Result: null if no standby can be made.
 ELASTIC_DECL task<standby_set::standby_pointer> standby_set::start(std::string key) {
   process_spec spec = slots_.at(key).spec;
   const bool runs_script = runs_scripts_.value_or(false);
@@ -47075,7 +47332,7 @@ class replica_run final : public worker_run {
 
   using worker_run::take;
   ELASTIC_DECL void take(const std::shared_ptr<pending_command>& pending);
-  /// A replica_set has no function that makes this request.
+  /// Never called: a replica_set has no function that makes this request.
   void take(const worker_request&) {}
 
  private:
@@ -47135,7 +47392,7 @@ class replica_run final : public worker_run {
   std::deque<std::size_t> ended_;
   /// The replicas that are due to restart.
   std::deque<pending_restart> due_;
-  /// Why no replica restarts any more; empty: they may.
+  /// The decision that no replica restarts any more; empty: they may restart.
   std::optional<restart_ledger::decision> refusal_;
   /// Commands that wait for the loop.
   std::shared_ptr<pending_command> asked_pause_;
@@ -47186,7 +47443,7 @@ inline std::string run_id_of(const launch_config& config) {
   return given.empty() || given == rendezvous_parameters().run_id ? random_uuid() : given;
 }
 
-/// What a replica_set leaves to its run, which may outlive it.
+/// The state that a replica_set passes to its run, which may outlive it.
 struct replica_parts {
   replica_parts(const launch_config& config, const agent_services& services,
                 const std::shared_ptr<request_inbox>& inbox, std::shared_ptr<run_monitor> follower)
@@ -47282,7 +47539,8 @@ namespace detail {
 ELASTIC_DECL std::optional<std::size_t> place_of(const std::vector<role>& roles,
                                                  const std::string& name);
 
-/// Where the nodes of a role meet if one of them hosts the server (c10d); empty: they do not.
+/// The endpoint at which the nodes of a role meet if one of them hosts the server (c10d); empty:
+/// they meet elsewhere, or not at all.
 ELASTIC_DECL std::string hosted_endpoint(const role& which);
 
 /// Whether the nodes of a role with several nodes meet at this endpoint.
@@ -47560,7 +47818,7 @@ class role_plan {
     std::function<void(role_group::snapshot now)> on_change;
   };
 
-  /// What a runner depends on besides its role.
+  /// The circumstances of a runner besides its role.
   struct circumstances {
     /// How often all roles were restarted before.
     int restarts = 0;
@@ -47594,7 +47852,7 @@ class role_plan {
   /// @param restarts  how often all roles were restarted
   ELASTIC_DECL std::string run_id_of(std::size_t role, int restarts) const;
 
-  /// What runs the workers of a role: an agent, or a set of replicas.
+  /// The object that runs the workers of a role: an agent, or a set of replicas.
   using runner = std::variant<std::shared_ptr<local_agent>, std::shared_ptr<replica_set>>;
 
   /// Errors: those of `make_agent` and of replica_set, which name the role.
@@ -47785,7 +48043,7 @@ struct role_rule {
   std::optional<std::size_t> stops_with;
 };
 
-/// How the agent of a role has ended.
+/// The end of the agent of a role.
 struct role_end {
   enum class kind {
     succeeded,
@@ -47822,7 +48080,7 @@ struct role_step {
   bool is_planned = false;
 };
 
-/// How the job ends on this node, and why.
+/// The end of the job on this node, with the reason.
 struct role_verdict {
   /// `succeeded`, `failed` or `stopped`.
   worker_state state = worker_state::init;
@@ -47832,8 +48090,9 @@ struct role_verdict {
   bool is_hopeless = false;
 };
 
-/// Decides which roles of a job start and stop, and how the job ends. Pure: events go in, steps and
-/// reasons come out. Each node of a job has its own machine, and all of them see the same ends.
+/// Decides which roles of a job start and stop, and how the job ends. Pure: its inputs are events,
+/// its outputs steps and reasons. Each node of a job has its own machine, and all of them see the
+/// same ends.
 ///
 /// The order of starts has no cycles (see `validate` for roles), so the job always ends: once there
 /// is a verdict, all running roles are stopped, and none starts.
@@ -47868,7 +48127,7 @@ class role_machine {
   /// Whether the role has been ready since it started.
   bool is_ready(std::size_t role) const { return roles_[role].is_ready; }
 
-  /// Why the role is in its state, a clause.
+  /// The reason for the role's state, a clause.
   const std::string& reason(std::size_t role) const { return roles_[role].reason; }
 
  private:
@@ -47897,13 +48156,13 @@ class role_machine {
   ELASTIC_DECL void judge_success();
 
   ELASTIC_DECL bool holds(const role_rule::condition& condition) const;
-  // Why the condition can never hold; empty: it can.
+  // The reason why the condition can never hold; empty: it can.
   ELASTIC_DECL std::string obstacle(const role_rule::condition& condition) const;
 
   std::vector<entry> roles_;
   int max_restarts_;
   int restarts_ = 0;
-  /// Why all roles restart. Set until the last of them has ended.
+  /// The reason why all roles restart. Set until the last of them has ended.
   std::optional<std::string> restart_reason_;
   std::optional<role_verdict> verdict_;
 };
@@ -47968,8 +48227,9 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
   /// By local rank.
   std::vector<port_map> ports_;
   std::vector<std::vector<port_lease>> leases_;
-  /// The workers of all nodes of the round, in the order of their ranks, and the running ones.
+  /// The workers of all nodes of the round, in the order of their ranks.
   std::vector<job_roles::worker> met_;
+  /// The workers that run.
   std::vector<job_roles::worker> workers_;
   int base_rank_ = 0;
   std::int64_t round_ = 0;
@@ -48035,7 +48295,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
     std::exception_ptr failure = {};
     /// The address of this node for workers of other roles.
     std::string address = {};
-    /// Waits for what makes the running workers ready; null: waits for nothing.
+    /// The tasks that wait until the running workers are ready; null: there are none.
     std::unique_ptr<task_group> probe = {};
   };
 
@@ -48045,7 +48305,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL std::shared_ptr<role_post> make_post(std::size_t role);
   ELASTIC_DECL void await_ports(std::size_t role, std::vector<role_post::running> workers);
   ELASTIC_DECL void await_progress(std::size_t role);
-  // A role that starts after this one is ready; empty: none does.
+  // The name of a role that starts after this one is ready; empty: none does.
   ELASTIC_DECL std::optional<std::string> waiting_for(std::size_t role) const;
   ELASTIC_DECL std::shared_ptr<time_source> time_of_plan() const;
   ELASTIC_DECL task<void> await_open_ports(std::size_t role, int restarts,
@@ -48157,7 +48417,7 @@ inline task<role_group::result> run_to_result(std::shared_ptr<role_run> run,
   co_return group_result(*run, *plan);
 }
 
-/// What a group leaves to its run, which may outlive it.
+/// The state that a group passes to its run, which may outlive it.
 struct group_parts {
   group_parts(asio::any_io_executor executor, const role_group::options& options,
               agent_services services, const std::shared_ptr<request_inbox>& inbox,
@@ -50237,7 +50497,8 @@ class line_picker {
 
 /// Reads the whole lines of one stream: from a file that grows, and may be rotated, truncated or
 /// removed, or from what the agent keeps. It holds no file open, and of each file it reads at most
-/// the last `limits::read_backlog_bytes`: what is older is skipped and counted.
+/// the last `limits::read_backlog_bytes`: what is older is skipped and counted. Of a file that is
+/// removed, what had been there at the last look is counted; if it was rotated, a line says so.
 ///
 /// Thread-safety: one thread at a time. It blocks as the file does.
 class stream_reader {
@@ -50278,8 +50539,12 @@ class stream_reader {
     bool is_missing = false;
     file_id id = {};
     std::uint64_t size = 0;
+    /// When it was written last, in nanoseconds since 1970.
+    std::int64_t written = 0;
     /// Its name is not that of a file that was rotated.
     bool is_newest = false;
+    /// The file that was read last is no longer kept, nor perhaps are some between it and this one.
+    bool is_after_gap = false;
   };
 
   ELASTIC_DECL static open_file open(const std::string& path);
@@ -50295,6 +50560,9 @@ class stream_reader {
   std::optional<file_id> file_;
   std::int64_t pid_ = 0;
   std::uint64_t position_ = 0;
+  /// The file as it was at the last look.
+  std::uint64_t size_ = 0;
+  std::int64_t written_ = 0;
   /// Until the first look.
   std::optional<int> last_lines_;
   /// What follows is the rest of a line whose beginning was skipped.
@@ -50994,7 +51262,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     time_point next_tick = time.now();
     time_point look_again = time_point::max();
     std::int64_t progress_sent_us = monitor.now_us();
-    // A client that begins to follow may have looked before the last change.
+    // The first event is always sent: the client may have fetched its data before the last change.
     std::int64_t changes = 0;
     time_point next_change = time.now();
     co_await send(self, client, "retry: 1000\n\n");
@@ -52171,13 +52439,14 @@ ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
 namespace elastic::detail {
 
 /// The prefix of the vault's keys in a round, which may share its store with others.
-/// @param use  what they are for
+/// @param use  the purpose of the keys
 ELASTIC_DECL std::string vault_prefix(const rendezvous_round& round, std::string_view use);
 
 /// The votes of the nodes of a round on the generations of its epoch. A generation is complete when
-/// all nodes have kept it, and given up when one has skipped it. Every node votes once on each, so
-/// all of them come to the same result: whoever votes last, or skips, writes it into the store of
-/// the round, where the others wait for it.
+/// all nodes have kept it, and given up when one has skipped it. Every node votes once on each
+/// generation. The node that votes last, that skips, or that is the first to take its vote back
+/// writes the result into the store of the round, where the others wait for it. So all nodes have
+/// the same result.
 ///
 /// Thread-safety: one strand at a time.
 class vault_ballot {
@@ -52189,25 +52458,26 @@ class vault_ballot {
   vault_ballot(const vault_ballot&) = delete;
   vault_ballot& operator=(const vault_ballot&) = delete;
 
-  /// Casts the vote of this node in the background. If the store is gone, it is lost: then the
-  /// round is about to end.
+  /// Casts the vote of this node in the background. If the store is gone, the vote is lost; the
+  /// round is then about to end.
   ELASTIC_DECL void vote(std::int64_t number, bool is_kept);
 
-  /// Whether a node is known to have skipped a generation.
-  bool is_given_up(std::int64_t number) const { return given_up_.contains(number); }
+  /// Whether this node has kept a generation, and does not know the result yet.
+  bool awaits_result(std::int64_t number) const { return kept_.contains(number); }
 
-  /// Whether this node has kept a generation for so long that others may never come to it.
+  /// Whether this node voted to keep a generation so long ago that other nodes may never commit it.
   ELASTIC_DECL bool is_overdue(std::int64_t number) const;
 
   /// Takes back the vote of this node to keep a generation, so that it is given up for all, unless
-  /// all have kept it meanwhile. If the store is gone, the round is about to end.
+  /// all have kept it meanwhile. Several workers of a node may do so at once, and several nodes.
+  /// If the store is gone, the round is about to end.
   ELASTIC_DECL task<void> retract(std::int64_t number) &;
 
-  /// Waits for the next result, or until the deadline.
+  /// Waits for the next result until the deadline.
   /// Result: whether there was one. Cancellation: all types.
   ELASTIC_DECL task<bool> next_result(time_point deadline) &;
 
-  /// Ends the votes that are under way. No vote may follow.
+  /// Ends the votes that are in progress. No vote may follow.
   ELASTIC_DECL task<void> stop() &;
 
  private:
@@ -52224,11 +52494,10 @@ class vault_ballot {
   std::string prefix_;
   int nodes_;
   std::function<void(std::int64_t)> complete_;
-  std::set<std::int64_t> given_up_;
-  /// When this node voted to keep the generations that are not decided yet.
+  /// The undecided generations that this node voted to keep, with the times of the votes.
   std::map<std::int64_t, time_point> kept_;
   std::int64_t newest_complete_ = 0;
-  /// The keys of this generation, and of those before it, are erased.
+  /// The newest generation whose keys are erased, like those of all generations before it.
   std::int64_t erased_ = 0;
   event_flag decided_;
   task_group voting_;
@@ -52240,12 +52509,13 @@ class vault_ballot {
 
 namespace elastic::detail {
 
-/// The commits of all ranks that belong together: the same call of commit in the same epoch.
-/// Without the epoch, steps that are repeated after a restore would mix with the older ones.
+/// The name of a set of commits, one of each rank, that belong together: they are the same call of
+/// commit in the same epoch. Without the epoch, steps repeated after a restore would be confused
+/// with the older ones.
 struct vault_generation {
-  /// Names the round in which the workers started, and is larger in each later one.
+  /// The round in which the workers started; larger in each later round.
   std::int64_t epoch = 0;
-  /// Counts the calls of commit in the epoch, also the skipped ones, from 1.
+  /// The number of the commit call in the epoch, from 1; skipped commits count, too.
   std::int64_t number = 0;
 
   friend auto operator<=>(const vault_generation&, const vault_generation&) = default;
@@ -52260,10 +52530,10 @@ namespace elastic::detail {
 /// The messages of a worker to the vault of its agent. Each is a packet with a JSON object.
 namespace vault_requests {
 
-/// A commit begins: answered by `write` with the file of a slot, or by `skipped`. It counts as a
-/// commit of this worker, whatever becomes of it.
+/// A commit begins. The answer is `write` with the file of a slot, or `skipped`. Even if it fails,
+/// it counts as a commit of this worker.
 struct begin {
-  /// Of the whole slot: header, data, manifest.
+  /// The size of the whole slot: header, data, manifest.
   std::uint64_t bytes = 0;
 };
 
@@ -52272,24 +52542,25 @@ struct committed {
   int slot = 0;
 };
 
-/// The worker skips a commit by itself, which counts as well. No answer.
+/// The worker itself skips a commit, which counts as well. No answer.
 struct skip {
   std::string reason;
 };
 
-/// Answered by `found` with a file for reading, or by `nothing`.
+/// Asks for the generation to restore. The answer is `found` with a file for reading, or `nothing`.
 struct find {
-  /// The rank whose commit is wanted; empty: that of this worker.
+  /// The rank whose commit the worker wants to read; empty: its own.
   std::optional<std::int64_t> rank = {};
 };
 
-/// The generation that was found has been read, in so many seconds. No answer.
+/// The worker has read the generation that was found, in this time. No answer.
 struct restored {
   double seconds = 0;
 };
 
-/// The generation that was found is not what its checksums say. Answered by `nothing`: a worker
-/// that ends before the agent knows would restore the same one again.
+/// The generation that was found does not match its checksums. The answer is `nothing`. The worker
+/// waits for it: if it ended before the agent knows, the next one would restore the same
+/// generation.
 struct damaged {
   std::string reason;
 };
@@ -52300,18 +52571,18 @@ using vault_request =
     std::variant<vault_requests::begin, vault_requests::committed, vault_requests::skip,
                  vault_requests::find, vault_requests::restored, vault_requests::damaged>;
 
-/// Errors: `errc::protocol_violation`, naming the mistake.
+/// Parses a request. Errors: `errc::protocol_violation`, naming the mistake.
 ELASTIC_DECL vault_request parse_vault_request(std::string_view packet);
 
-/// An answer, and the file that comes with it.
+/// An answer with the file that it passes.
 struct vault_answer {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   vault_answer() = default;
   explicit vault_answer(std::string text) : packet(std::move(text)) {}
 
-  /// Empty: none.
+  /// The text of the answer; empty: there is no answer.
   std::string packet;
-  /// Borrowed, unless `owned` has it; -1: none.
+  /// The file to pass, which is borrowed unless `owned` holds it; -1: none.
   int file = -1;
   unique_fd owned;
 };
@@ -52330,9 +52601,9 @@ ELASTIC_DECL std::string refused_packet(std::string_view reason);
 
 namespace elastic::detail {
 
-/// The vault's end of the connections of this node's workers: a Unix socket of packets, with which
-/// files are passed. The kernel names the sender of each packet, so that a process which a worker
-/// has forked, and which has its connection, is not taken for the worker.
+/// The vault's end of the connections to this node's workers: a Unix socket that carries packets
+/// and passes files. The kernel names the sender of each packet. So the vault does not mistake a
+/// process that a worker has forked, and that shares its connection, for the worker.
 ///
 /// Whatever a worker sends, it can neither block nor crash the agent: a connection that violates
 /// the protocol, or does not read its answers, is closed.
@@ -52340,13 +52611,13 @@ namespace elastic::detail {
 class vault_channel {
  public:
   struct options {
-    /// The local rank of a worker that runs, by its pid.
+    /// Finds the local rank of a running worker by its pid.
     std::function<std::optional<int>(pid_t)> owner;
-    /// Carries out a request. Result: the answer, if there is one.
+    /// Carries out a request. Result: the answer; an empty packet if the request has none.
     std::function<task<vault_answer>(int local_rank, vault_request)> carry_out;
     logger log;
     std::shared_ptr<time_source> time;
-    /// The connections that may be open at a time.
+    /// The largest number of open connections.
     std::size_t most_connections = 1;
   };
 
@@ -52359,12 +52630,12 @@ class vault_channel {
   /// "@elastic-vault-…".
   const std::string& address() const { return address_; }
 
-  /// Serves workers, and closes their connections at its end.
+  /// Serves the workers. When it ends, it closes their connections.
   /// Cancellation: all types; nothing else ends it.
   ELASTIC_DECL task<void> serve() &;
 
-  /// Closes the connections that wait, while nobody is served. What they ask belongs to the epoch
-  /// that has ended: a worker that goes on may have sent it before it learned of that.
+  /// Closes the waiting connections while no worker is served. Their requests belong to the epoch
+  /// that has ended: a worker that survives may have sent them before it learned of the end.
   ELASTIC_DECL void close_waiting();
 
  private:
@@ -52417,9 +52688,9 @@ struct vault_header {
   friend bool operator==(const vault_header&, const vault_header&) = default;
 };
 
-/// Reads a header, which may be anything.
+/// Parses a header. The bytes may be arbitrary.
 /// @param file_bytes  the size of the slot
-/// Result: empty if it is not that of a whole commit.
+/// Result: empty if it is not the header of a whole commit.
 ELASTIC_DECL std::optional<vault_header> parse_vault_header(std::string_view bytes,
                                                             std::uint64_t file_bytes);
 
@@ -52427,7 +52698,7 @@ ELASTIC_DECL std::optional<vault_header> parse_vault_header(std::string_view byt
 ELASTIC_DECL std::string bytes_of(const vault_header& header);
 
 /// CRC-32 as in zlib.
-/// @param check  that of the bytes before
+/// @param check  the checksum of the preceding bytes
 ELASTIC_DECL std::uint32_t crc32(std::string_view bytes, std::uint32_t check = 0);
 
 }  // namespace elastic::detail
@@ -52447,7 +52718,7 @@ struct vault_commit {
   friend bool operator==(const vault_commit&, const vault_commit&) = default;
 };
 
-/// What a node tells the others about its vault before workers start.
+/// A node's report about its vault to the other nodes, before workers start.
 struct vault_report {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   vault_report() = default;
@@ -52468,7 +52739,7 @@ struct vault_report {
 
 ELASTIC_DECL std::string text_of(const vault_report& report);
 
-/// Errors: `errc::protocol_violation`, naming the mistake.
+/// Parses a report. Errors: `errc::protocol_violation`, naming the mistake.
 ELASTIC_DECL vault_report parse_vault_report(std::string_view text);
 
 }  // namespace elastic::detail
@@ -52479,31 +52750,31 @@ namespace elastic::detail {
 
 /// The vaults of all nodes before workers start.
 struct vault_view {
-  /// In the order of their ranks.
+  /// The report of each node, in the order of ranks.
   std::vector<vault_report> nodes = {};
   /// The node of each rank in the last world, as far as this node knows.
   std::vector<std::string> former_nodes = {};
 };
 
-/// What happens to the content.
+/// The decision about the content of the vaults.
 struct vault_step {
   /// The generation that the workers restore; empty: none.
   std::optional<vault_generation> restore = {};
-  /// A complete generation that is not restored although it is newer, and why.
+  /// A complete generation that is not restored although it is newer, with the reason.
   struct dropped {
     vault_generation id;
     std::string reason;
   };
   std::vector<dropped> given_up = {};
-  /// What was restored last, and how often, as far as any node knows.
+  /// The generation that was restored last, and how often, according to the node that knows most.
   vault_generation restored = {};
   int restores = 0;
 };
 
-/// Chooses the newest generation that every rank of the world has committed, and whose part of each
-/// rank is at the node where the rank is about to start; that is not damaged, and was not restored
-/// `limits::vault_restores` times without a later one. Whatever is newer than the result is
-/// useless. All nodes come to the same result.
+/// Chooses the newest generation that meets three conditions: the part of every rank is on the node
+/// where that rank is about to start, no part is damaged, and the generation was not restored
+/// `limits::vault_restores` times without a later one. Newer generations than the result are
+/// useless. All nodes compute the same result.
 ELASTIC_DECL vault_step next_vault_step(const vault_view& view);
 
 /// A worker of the node in its epoch, and a generation.
@@ -52516,7 +52787,7 @@ struct vault_committer {
   bool has_it = false;
 };
 
-/// What a node says about a generation.
+/// The vote of a node on a generation.
 enum class vault_vote { undecided, kept, skipped };
 
 /// A node keeps a generation if all its workers have it, and skips it once one of them has passed
@@ -52527,9 +52798,9 @@ ELASTIC_DECL vault_vote next_vault_vote(std::int64_t number,
 /// The two slots of a worker before it commits.
 struct vault_slot_view {
   struct slot {
-    /// 0: not allocated.
+    /// The size of the slot; 0: it is not allocated.
     std::uint64_t bytes = 0;
-    /// Empty: no whole commit.
+    /// The generation in the slot; empty: there is no whole commit.
     std::optional<vault_generation> id = {};
     /// It is not complete, and ranks that lack it can still commit it.
     bool is_pending = false;
@@ -52547,19 +52818,20 @@ struct vault_slot_view {
 /// The slot for a commit, or the reason why there is none.
 struct vault_slot_choice {
   std::size_t slot = 0;
-  /// The slot is too small, and another takes its place.
+  /// The slot is too small, and a larger one replaces it.
   bool is_new = false;
-  /// Not empty: the commit is skipped.
+  /// The reason why the commit is skipped; empty: it is not.
   std::string refusal = {};
-  /// The generation for whose sake it is skipped, which may soon be complete.
+  /// The generation that the slot holds, if the commit is skipped because that one may soon be
+  /// complete.
   std::optional<vault_generation> awaited = {};
 };
 
-/// Chooses the slot that a commit overwrites. It spares the complete generation, which the next
-/// restart needs, and one that may be complete soon: a rank ahead of the others would else never
-/// have one in common with them. A generation that a rank has skipped can never be complete; if it
-/// were spared, too, no commit would be possible any more. The limit must have room for two slots
-/// of the size.
+/// Chooses the slot that a commit overwrites. It preserves the complete generation, which the next
+/// restart needs, and one that may be complete soon: otherwise, a rank that is ahead of the others
+/// would never have a generation in common with them. A generation that a rank has skipped can
+/// never become complete. If that were preserved, too, no further commit would be possible. The
+/// limit must have room for two slots of the size.
 ELASTIC_DECL vault_slot_choice next_vault_slot(const vault_slot_view& view);
 
 /// "1.5 GiB".
@@ -52571,8 +52843,9 @@ ELASTIC_DECL std::string memory_text(std::uint64_t bytes);
 
 namespace elastic::detail {
 
-/// The slots of the workers of a node: two files in memory for each, which workers map and can
-/// neither shrink nor extend. They are freed with this object and the workers that have them open.
+/// The slots of a node's workers: two memory files for each worker, which maps them but can neither
+/// shrink nor extend them. The memory is free once this object is gone and no worker has the files
+/// open.
 ///
 /// Thread-safety: one strand at a time.
 class vault_memory {
@@ -52586,9 +52859,9 @@ class vault_memory {
     /// Borrowed.
     int file = -1;
     std::uint64_t bytes = 0;
-    /// Not empty: there is none, for this reason.
+    /// The reason why there is no slot; empty: there is one.
     std::string refusal = {};
-    /// `vault_slot_choice::awaited`
+    /// See `vault_slot_choice::awaited`.
     std::optional<vault_generation> awaited = {};
   };
 
@@ -52596,8 +52869,8 @@ class vault_memory {
   vault_memory(const vault_memory&) = delete;
   vault_memory& operator=(const vault_memory&) = delete;
 
-  /// Finds a slot for a commit of `bytes` in all, and erases what it holds. Allocates the memory if
-  /// there is none, a piece at a time, so that the strand does other work meanwhile.
+  /// Finds a slot for a commit of `bytes` in total, and erases its content. If the slot has no
+  /// memory yet, allocates it in pieces, so that the strand can do other work meanwhile.
   ///
   /// Cancellation: all types; the slot is then empty.
   /// @param complete    the newest generation that all ranks have
@@ -52606,13 +52879,14 @@ class vault_memory {
                                 std::optional<vault_generation> complete,
                                 std::function<bool(vault_generation)> is_pending) &;
 
-  /// The whole commit in a slot, which a worker may have published or damaged meanwhile.
+  /// The header of the commit in a slot; empty if there is no whole commit. Reads the file again
+  /// each time, since a worker may publish or damage a commit at any time.
   ELASTIC_DECL std::optional<vault_header> read(int local_rank, std::size_t index) const;
 
-  /// The header of a generation; empty: the worker has none, or it is not whole.
+  /// The header of a worker's commit of a generation; empty: there is none, or it is not whole.
   ELASTIC_DECL std::optional<vault_header> find(int local_rank, vault_generation id) const;
 
-  /// The file of a generation for reading alone. Invalid if there is none.
+  /// A read-only descriptor of the file with a generation; invalid if there is none.
   ELASTIC_DECL unique_fd reader(int local_rank, vault_generation id) const;
 
   /// All whole commits.
@@ -52634,7 +52908,7 @@ class vault_memory {
   };
   struct worker {
     std::array<slot, 2> slots;
-    /// A commit waits for its memory.
+    /// Whether a commit waits for the memory of this slot.
     bool is_opening = false;
   };
 
@@ -52658,7 +52932,8 @@ class vault_memory {
 
 namespace elastic::detail {
 
-/// Keeps what the workers of an agent commit, and names them what they restore.
+/// The part that keeps the commits of an agent's workers and chooses the generation that they
+/// restore.
 class vault_part final : public agent_part {
  public:
   /// @param limit  the memory of all slots, in bytes
@@ -52678,7 +52953,7 @@ class vault_part final : public agent_part {
     std::int64_t number = 0;
     /// It has a slot for that commit, and has not published it yet.
     bool is_writing = false;
-    /// The time that it took to restore; empty: it has not.
+    /// The time that its restore took; empty: it has not restored anything.
     std::optional<double> restored = {};
     /// The reasons for skipped commits that were recorded.
     std::set<std::string> reasons = {};
@@ -52715,17 +52990,17 @@ class vault_part final : public agent_part {
   std::vector<std::string> nodes_;
   /// Null: there is one node.
   std::unique_ptr<vault_ballot> ballot_;
-  /// The last generation on which this node has voted, and the last for which a commit has waited
-  /// in vain.
+  /// The last generation on which this node has voted, and the last one for which a commit waited
+  /// without success.
   std::int64_t voted_ = 0;
   std::optional<vault_generation> awaited_;
   /// The newest generation that all ranks have, of this epoch or restored in it.
   std::optional<vault_generation> complete_;
-  /// What the workers of this epoch restore.
+  /// The generation that the workers of this epoch restore.
   std::optional<vault_generation> restore_;
-  /// A worker of this epoch has asked for it.
+  /// Whether a worker of this epoch has asked for it.
   bool was_found_ = false;
-  /// What was restored last, and how often.
+  /// The generation that was restored last, and how often it was.
   vault_generation restored_;
   int restores_ = 0;
   std::vector<vault_generation> damaged_;
@@ -52765,11 +53040,11 @@ struct vault_row {
   std::string type;
   std::uint64_t place = 0;
   std::uint64_t bytes = 0;
-  /// Of 8 hexadecimal digits; empty: there is none.
+  /// The checksum, 8 hexadecimal digits; empty: there is none.
   std::string check;
 };
 
-/// A commit that was found.
+/// A commit that the agent found for the worker.
 struct vault_content {
   unique_fd file;
   vault_header header;
@@ -52801,7 +53076,7 @@ inline std::string manifest_of(const std::vector<worker_vault::named_buffer>& bu
   return manifest.text();
 }
 
-/// The rows of a manifest; empty: it is not one.
+/// The rows of a manifest; empty: the text is not a manifest.
 inline std::optional<std::vector<vault_row>> parse_manifest(std::string_view manifest_text,
                                                             std::uint64_t data_bytes) {
   const nlohmann::ordered_json manifest = parse_json(manifest_text);
@@ -52822,7 +53097,7 @@ inline std::optional<std::vector<vault_row>> parse_manifest(std::string_view man
   return rows;
 }
 
-/// Reads a part of a file. Result: whether all of it is there.
+/// Reads a part of a file. Result: whether all of it could be read.
 inline bool read_part(int file, std::uint64_t place, std::span<std::byte> out) {
   while (!out.empty()) {
     const ssize_t size = ::pread(file, out.data(), out.size(), static_cast<off_t>(place));
@@ -52834,7 +53109,8 @@ inline bool read_part(int file, std::uint64_t place, std::span<std::byte> out) {
   return true;
 }
 
-/// The pieces of a buffer, which stay in the processor's cache while they are copied and checked.
+/// Calls `take` for each piece of a buffer. A piece stays in the processor's cache while it is
+/// copied and its checksum is computed.
 template <class Byte, class Take>
 void for_each_piece(std::span<Byte> bytes, Take take) {
   constexpr std::size_t piece_bytes = 1 << 20;
@@ -52843,8 +53119,9 @@ void for_each_piece(std::span<Byte> bytes, Take take) {
   }
 }
 
-/// What the checksum of a piece is made of if its kind is 's': the sums of its 64-bit words in rows
-/// of 4 KiB, of each row and then of each column, and the bytes behind the last row.
+/// The input of a piece's checksum of the kind 's'. The 64-bit words of the piece form rows of 4
+/// KiB; the input has the sum of each row, the sum of each column, and then the bytes after the
+/// last row.
 inline std::string sums_of(std::string_view piece) {
   constexpr std::size_t columns = 512;
   constexpr std::size_t row_bytes = columns * sizeof(std::uint64_t);
@@ -52870,7 +53147,7 @@ inline std::string skip_packet(const std::string& reason) {
 
 }  // namespace detail
 
-/// What the agent answers, and the file that comes with it.
+/// The answer of the agent, and the file that comes with it.
 struct worker_vault::answer {
   std::string packet;
   detail::unique_fd file;
@@ -52899,7 +53176,7 @@ ELASTIC_DECL bool worker_vault::connect() {
   std::copy(address_.begin() + 1, address_.end(), name.sun_path + 1);
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
   detail::unique_fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  // An agent that answers later stands still.
+  // An agent that does not answer within this time is stuck.
   const timeval longest{60, 0};
   const bool is_connected =
       socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name), size) == 0 &&
@@ -52971,7 +53248,7 @@ ELASTIC_DECL worker_vault::commit_result worker_vault::commit(
   return result;
 }
 
-/// Result: why the commit is skipped.
+/// Result: the reason why the commit is skipped; empty: it is kept.
 ELASTIC_DECL std::string worker_vault::write(const std::vector<named_buffer>& buffers,
                                              std::int64_t step, bool has_checksums) {
   constexpr std::uint64_t alignment = 64;
@@ -53028,7 +53305,7 @@ ELASTIC_DECL std::string worker_vault::write(const std::vector<named_buffer>& bu
   return {};
 }
 
-/// The memory of a slot; empty: it cannot be mapped.
+/// The memory of a slot; empty if it cannot be mapped.
 ELASTIC_DECL std::span<std::byte> worker_vault::map(int number, int file) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return {};
@@ -53039,7 +53316,7 @@ ELASTIC_DECL std::span<std::byte> worker_vault::map(int number, int file) {
   const auto bytes = static_cast<std::size_t>(status.st_size);
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) return {};
-  // A forked process must not write into it.
+  // A forked process must not write into the slot.
   ::madvise(memory, bytes, MADV_DONTFORK);
   known.inode = status.st_ino;
   known.memory = {static_cast<std::byte*>(memory), bytes};
@@ -53871,7 +54148,7 @@ ELASTIC_DECL bool changes_by_epoch(std::string_view text) {
 
 namespace elastic::detail {
 
-/// The answer to each node; its group rank follows.
+/// The prefix of the keys of the answers; the group rank of the node follows.
 inline constexpr const char* epoch_key = "elastic/epoch/";
 
 inline std::string short_reason(const std::string& reason) {
@@ -53978,7 +54255,8 @@ inline task<void> answer_all(std::shared_ptr<store> agents, int group_world_size
   const std::vector<std::string> texts = co_await agents->multi_get(std::move(keys));
   const std::vector<epoch_agreement> agreements = agree_for_all(texts, may_move);
   std::vector<std::pair<std::string, std::string>> answers;
-  // A node that has read its ranks reads the rest next, so the rest must be written first.
+  // A node that has read its ranks reads these answers next, so they must be written before the
+  // ranks.
   for (std::size_t node = 0; node < agreements.size(); ++node) {
     answers.emplace_back(epoch_key + std::to_string(node), epoch_agreement_text(agreements[node]));
   }
@@ -54262,8 +54540,26 @@ ELASTIC_DECL task<void> agent_journal::time_stop(stop_plan plan, task<void> stop
   const bool has_victims = std::any_of(
       workers.begin(), workers.end(),
       [](const worker_group::worker& entry) { return !entry.end || entry.stopped_by_agent; });
+  stopping_.reset();
   if (is_stopped_ || !has_victims) co_return co_await std::move(stopping);
   const time_point began = time_.now();
+  record_stopping(plan);
+  co_await std::move(stopping);
+  is_stopped_ = true;
+  job_event event = *std::exchange(stopping_, std::nullopt);
+  event.kind = job_event::type::workers_stopped;
+  event.seconds = seconds_since(began);
+  event.count =
+      std::count_if(group_.workers().begin(), group_.workers().end(),
+                    [](const worker_group::worker& entry) { return entry.stopped_by_agent; });
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::change_stop(stop_plan plan) {
+  if (stopping_) record_stopping(plan);
+}
+
+ELASTIC_DECL void agent_journal::record_stopping(stop_plan plan) {
   job_event event = about(job_event::type::workers_stopping);
   event.signal = plan.signal;
   event.count = static_cast<std::int64_t>(group_.running());
@@ -54271,14 +54567,7 @@ ELASTIC_DECL task<void> agent_journal::time_stop(stop_plan plan, task<void> stop
     event.allowed = std::chrono::duration<double>(plan.grace).count();
   }
   journal_.record(event);
-  co_await std::move(stopping);
-  is_stopped_ = true;
-  event.kind = job_event::type::workers_stopped;
-  event.seconds = seconds_since(began);
-  event.count =
-      std::count_if(group_.workers().begin(), group_.workers().end(),
-                    [](const worker_group::worker& entry) { return entry.stopped_by_agent; });
-  journal_.record(std::move(event));
+  stopping_ = std::move(event);
 }
 
 }  // namespace elastic::detail
@@ -54505,6 +54794,8 @@ ELASTIC_DECL epoch_record::entry epoch_record::take(const epoch_agreement& agree
   last_.term = round.term;
   last_.round = round.round;
   last_.place = agreement.place;
+  // Until the new workers run, the round may break, and the nodes agree again.
+  if (!agreement.keeps_survivors) last_.obstacle = agreement.reason;
   return {agreement.keeps_survivors, agreement.keeps_survivors && !is_first};
 }
 
@@ -54518,6 +54809,7 @@ ELASTIC_DECL void epoch_record::end() {
 
 ELASTIC_DECL time_point epoch_record::begin(time_point starting) {
   const time_point ended = std::exchange(ended_, std::nullopt).value_or(starting);
+  last_.obstacle.clear();
   behind_since_ = ended;
   step_.reset();
   stepped_.reset();
@@ -54793,9 +55085,10 @@ inline left_log_directory leave_log_directory(log_layout layout,
   const std::string path = layout.report_file();
   closed.layout = std::move(layout);
   if (path.empty() || report.empty()) return closed;
-  // Whatever a worker left there makes room: a FIFO would wait for a reader.
+  // Removes anything that a worker left at that path: opening a FIFO, for example, would wait for a
+  // reader.
   ::unlink(path.c_str());
-  // Nobody else may read it.
+  // Creates the file so that only this user can read it.
   unique_fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   std::ofstream file(path);
   file << report;
@@ -54986,18 +55279,28 @@ ELASTIC_DECL task<void> worker_stop::run_until_requested(task<void> work) {
 }
 
 ELASTIC_DECL task<void> worker_stop::stop(stop_plan plan, duration limit) {
-  return journal_.time_stop(plan, carry_out(plan, limit));
+  if (request_) {
+    plan = requested_plan(plan);
+    return journal_.time_stop(plan, group_.stop(plan));
+  }
+  return journal_.time_stop(plan, stop_unless_requested(plan, limit));
 }
 
-ELASTIC_DECL task<void> worker_stop::carry_out(stop_plan plan, duration limit) {
-  if (!request_) co_await run_until_requested(stop_after_hooks(plan, limit));
-  if (!request_) co_return;
+ELASTIC_DECL stop_plan worker_stop::requested_plan(stop_plan plan) const {
   plan.signal = request_->signal;
   plan.grace = request_->grace.value_or(spec_.shutdown_timeout);
+  return plan;
+}
+
+ELASTIC_DECL task<void> worker_stop::stop_unless_requested(stop_plan plan, duration limit) {
+  co_await run_until_requested(stop_after_hooks(plan, limit));
+  if (!request_) co_return;
+  plan = requested_plan(plan);
+  journal_.change_stop(plan);
   co_await group_.stop(plan);
 }
 
-/// The hooks have until their deadline, as long as the other nodes wait.
+/// The hooks may run until their deadline, but not longer than the other nodes wait.
 ELASTIC_DECL task<void> worker_stop::stop_after_hooks(stop_plan plan, duration limit) {
   const time_point began = time_.now();
   co_await group_.finish_hooks(limit);
@@ -55143,7 +55446,7 @@ ELASTIC_DECL void worker_run::take(const stop_request& request) {
   on_stop(request, kills);
 }
 
-/// What a stop does to the workers, and how long that may take.
+/// The effect of a stop on the workers, and the time that it may take.
 ELASTIC_DECL std::string worker_run::effect_of(const stop_request& request, bool kills) const {
   if (group_.running() == 0) return "no worker is running, so the agent just ends";
   if (kills) return "killing the workers";
@@ -55200,23 +55503,23 @@ ELASTIC_DECL void worker_run::report(const run_result& result) {
 
 namespace elastic::detail {
 
-/// The stores that a worker seeks in vain.
+/// The stores that a worker tries to reach without success.
 struct sought_stores {
-  /// Its script.
+  /// The path of the worker's script.
   std::string script = {};
-  /// Addresses of this host that the script or its arguments name, and at which nobody listens:
+  /// Addresses of this host that the script or its arguments name, and at which no process listens:
   /// "127.0.0.1:29777".
   std::vector<std::string> unserved = {};
-  /// The script names a store of which it finds out the address when it runs.
+  /// The script names a store whose address it computes when it runs.
   bool names_other = false;
-  /// Addresses to which it makes connections that nobody answers.
+  /// Addresses to which it tries to connect without an answer.
   std::vector<std::string> silent = {};
-  /// Who listens at such an address, if it is the only one and belongs to this host.
+  /// The process that listens at such an address, if it is the only one and belongs to this host.
   std::string listener = {};
 };
 
-/// The "HOST:PORT" of each `tcp://HOST:PORT` in a text, at most eight different ones. One of which
-/// a part is a variable is left out.
+/// The "HOST:PORT" of each `tcp://HOST:PORT` in a text, at most eight different ones. An address
+/// that contains a variable is left out.
 ELASTIC_DECL std::vector<std::string> store_addresses_in(std::string_view text);
 
 /// Looks for stores at a worker's connections and, if its main thread sleeps, as PyTorch does
@@ -55226,9 +55529,9 @@ ELASTIC_DECL std::vector<std::string> store_addresses_in(std::string_view text);
 /// Cancellation: all types.
 ELASTIC_DECL task<sought_stores> look_for_stores(pid_t pid);
 
-/// What a worker that is not at the store of the workers does instead, as the end of a sentence:
-/// "; train.py names the store tcp://127.0.0.1:29777, and nobody listens there: …". Empty if that
-/// is not known.
+/// The behaviour of a worker that is not connected to the workers' store, as the end of a sentence:
+/// "; train.py names the store tcp://127.0.0.1:29777, and nobody listens there: …". Empty if it is
+/// not known.
 ELASTIC_DECL std::string to_text(const sought_stores& stores);
 
 }  // namespace elastic::detail
@@ -55273,11 +55576,11 @@ ELASTIC_DECL std::optional<bool> has_unsent_data(pid_t root, std::size_t most_fi
 /// that are not answered yet; none if that is not known. Parameters: as above.
 ELASTIC_DECL std::vector<std::string> silent_peers(pid_t root, std::size_t most_files);
 
-/// Whether anybody listens at a port in the network of a process.
+/// Whether any process listens at a port in the network of a process.
 ELASTIC_DECL bool is_listened_at(pid_t pid, std::uint16_t port);
 
-/// Who listens at a port in the network of a process: "redis-server (pid 4711)", as the process
-/// calls itself, or "a process of another user" if /proc does not show it. Empty: nobody.
+/// The listener at a port in the network of a process: its own name and pid, as in "redis-server
+/// (pid 4711)", or "a process of another user" if /proc does not show it. Empty: there is none.
 ELASTIC_DECL std::string listener_at(pid_t pid, std::uint16_t port);
 
 /// Whether a process, or one of its descendants, listens at a port. Parameters and result: as
@@ -55312,22 +55615,22 @@ struct arrivals {
   std::vector<worker_arrival> own = {};
   /// Whether all workers of this node still run.
   bool do_all_run = true;
-  /// How many ranks of the job have connected; empty: this node does not serve the store.
+  /// The number of the job's ranks that have connected; empty: this node does not serve the store.
   std::optional<std::int64_t> come = {};
   std::int64_t world = 1;
   /// "10.0.0.7:29500".
   std::string store = {};
-  /// What a worker of this node seeks that has not come.
+  /// The stores that a missing worker of this node tries to reach.
   sought_stores sought = {};
 };
 
-/// The workers of a job of which nothing is known yet but that they run.
+/// A function that returns the workers of a job, about which only one fact is known: that they run.
 using arrival_source = std::function<arrivals()>;
 
-/// Logs once which workers have not come.
+/// Logs once which workers have not reached the store.
 ///
-/// @param port  of the store
-/// Result: what it has logged; empty: all have come, or nothing is known.
+/// @param port  the port of the store
+/// Result: the logged sentence; empty: all have reached it, or nothing is known.
 /// Cancellation: all types.
 ELASTIC_DECL task<std::string> report_arrivals(std::shared_ptr<time_source> time, logger log,
                                                arrival_source source, std::uint16_t port);
@@ -55370,7 +55673,7 @@ inline std::string failure_clause(const worker_group::worker& failed) {
 
 /// The log line of an agent that replaces ranks.
 /// @param failed    the workers of this node that failed by themselves; may be empty
-/// @param change    why the round ended, as a clause
+/// @param change  the reason why the round ended, as a clause
 /// @param decision  the clause of the restart decision: "restart 1 of 3"
 inline std::string replacement_line(const std::vector<const worker_group::worker*>& failed,
                                     const std::string& change, const std::string& decision) {
@@ -55397,16 +55700,16 @@ namespace elastic::detail {
 
 /// The outcome of a node check.
 struct node_check_outcome {
-  /// Why the command could not be started or killed; empty: no such problem.
+  /// The reason why the command could not be started or killed; empty: there was no such problem.
   std::string problem;
-  /// How the command ended; empty: not in time.
+  /// The exit status of the command; empty: it did not end in time.
   std::optional<exit_status> status;
   /// The end of its output, and whether there was more.
   std::string output;
   bool is_cut = false;
 };
 
-/// What is wrong with the node, in one sentence without line ends; empty: nothing.
+/// The problem of the node, in one sentence without line ends; empty: none.
 ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
                                               const node_check_outcome& outcome);
 
@@ -55417,9 +55720,9 @@ struct node_check_services {
   logger log;
 };
 
-/// Runs the check of a node, and then kills what is left of its processes.
+/// Runs the check of a node, and then kills the remaining processes of the check.
 ///
-/// Result: the outcome; nothing that the command does is thrown as an error.
+/// Result: the outcome. A failure of the command is not thrown as an error.
 /// Cancellation: all types; throws `operation_aborted` once none of its processes is left.
 ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
                                                    shell_command check,
@@ -55558,18 +55861,23 @@ ELASTIC_DECL void agent_run::save_by_command(const std::shared_ptr<pending_comma
   if (stop_.is_requested()) {
     return pending->settle(false, "no checkpoint: this node leaves the job");
   }
+  // It would wait for longer than its sender allows.
+  if (orders_.is_saving()) {
+    return pending->settle(false, "no checkpoint: one is being saved already");
+  }
   orders_.push_checkpoint(pending);
 }
 
-/// Stops the workers of the other nodes. They would fail once their peers here end, which would
-/// count as a failure of the job. They get time to save if the workers of this node do.
+/// Stops the workers of the other nodes. Otherwise they would fail once their peers here end, and
+/// that would count as a failure of the job. They have time to save if the workers of this node
+/// have.
 ELASTIC_DECL void agent_run::stop_others(const std::string& why, bool saves_first) {
   if (!attempt_ || attempt_->round.group_world_size < 2 || group_.running() == 0) return;
   try {
     const std::string reason = fmt::format("paused while {} leaves: {}", journal_.node(), why);
     rendezvous_->pause(reason, saves_first);
   } catch (const error& refusal) {
-    log_.debug("the other nodes are not told that this one leaves: {}", refusal.what());
+    log_.debug("the other nodes cannot be notified that this one leaves: {}", refusal.what());
   }
 }
 
@@ -55597,20 +55905,24 @@ ELASTIC_DECL void agent_run::drain(pending_command& pending) {
 /// That node should then still report its stop.
 ELASTIC_DECL task<run_result> agent_run::run_to_stop() {
   std::optional<run_result> result;
-  std::exception_ptr closed;
+  std::optional<error> closed;
   try {
     result = co_await run_attempts();
   } catch (const error& failure) {
     if (failure.code() != errc::rendezvous_closed) throw;
-    closed = std::current_exception();
+    closed = failure;
   }
   if (result) co_return std::move(*result);
   if (!stop_.is_requested()) {
     const time_point limit = deadline_after(time_.now(), limits::stop_request_patience);
     co_await stop_.run_until_requested(time_.sleep_until(limit));
   }
-  if (!stop_.is_requested()) std::rethrow_exception(closed);
-  co_return co_await finish_stopped();
+  if (stop_.is_requested()) co_return co_await finish_stopped();
+  if (group_.workers().empty()) throw *closed;
+  // Workers have run: the result has their failures, and those who read it learn of their logs.
+  run_result closing = complete(make_result(worker_state::failed, closed->what()));
+  if (!closing.failures.empty()) log_.warning("the job has failed: {}", closing.reason);
+  co_return closing;
 }
 
 /// Runs attempts until the job ends on this node.
@@ -55649,19 +55961,20 @@ ELASTIC_DECL task<run_result> agent_run::run_attempts() {
   }
 }
 
-/// Kills the workers of each attempt once the other nodes may continue without this one.
+/// Kills the workers of each attempt that are still in its epoch once the other nodes may continue
+/// without this one.
 ELASTIC_DECL task<void> agent_run::kill_at_fence() {
   for (;;) {
     co_await started_.wait();
     started_.reset();
     co_await race(rendezvous_->wait_for_fence(), started_.wait());
     if (started_.is_set()) continue;
-    if (group_.running() > 0 && !kept_workers().are_apart()) {
+    const bool was_running = group_.running() > 0;
+    // Workers that have left their epoch disturb no other node.
+    if (group_.kill_inside() && was_running) {
       log_.error("killing the workers: other nodes may continue without this one");
       journal_.record(job_event::type::fence_reached, "other nodes may continue without this one");
     }
-    // Workers that have left their epoch disturb no other node.
-    if (!kept_workers().are_apart()) group_.kill();
     fenced_.set();
   }
 }
@@ -55677,7 +55990,7 @@ ELASTIC_DECL agent_view agent_run::look() const {
   return view;
 }
 
-/// Why this node must leave the job; empty: it need not.
+/// The reason why this node must leave the job; empty: it need not.
 ELASTIC_DECL const std::optional<std::string>& agent_run::bad_node() const {
   return failed_check_ ? failed_check_ : group_.reports().bad_node;
 }
@@ -55732,7 +56045,8 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   std::optional<assigned_ranks> ranks;
   co_await race(meet(ranks), endless(parts_->prepare_attempt()));
   if (!ranks) co_return;
-  // Survivors may take as long to end as the others wait for this node.
+  // The fence also applies to survivors, which may take longer to end than the others wait for this
+  // node.
   fenced_.reset();
   started_.set();
   co_await end_survivors();
@@ -55812,9 +56126,9 @@ ELASTIC_DECL task<void> agent_run::mark_end(task<void> work, bool& has_ended) {
   has_ended = true;
 }
 
-/// Logs from time to time that this node waits for others, so that its silence is explained. What
-/// keeps it from meeting them may be found only after the first of these lines, as when a registry
-/// falls silent later. It does not wait for the next line then.
+/// Logs from time to time that this node waits for others, to explain its silence. The obstacle may
+/// be found only after the first of these lines, for example when a registry stops answering later.
+/// It is then logged without waiting for the next line.
 ELASTIC_DECL task<void> agent_run::report_wait() {
   constexpr std::chrono::seconds between_looks(5);
   constexpr std::chrono::seconds between_lines(30);
@@ -55908,7 +56222,7 @@ ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
   co_return agreement.ranks;
 }
 
-/// Where the workers of this node will be, for workers of other roles. Returns the same text when
+/// The addresses of this node's workers, for workers of other roles. Returns the same text when
 /// called again in the attempt.
 ELASTIC_DECL std::string agent_run::places_in(const round_agreement& agreed) {
   std::string& places = attempt_->places;
@@ -56130,7 +56444,7 @@ ELASTIC_DECL std::string agent_run::first_failure() const {
   return fmt::format("rank {} ended: {}", rank, first->end->status.text());
 }
 
-/// Notes what was left by the worker whose failure ended the attempt.
+/// Records the error and output of the worker whose failure ended the attempt.
 ELASTIC_DECL void agent_run::record_cause() {
   const rendezvous_change* const change = round_end();
   if (!change || !change->on_other_node) journal_.record_cause();
@@ -56255,7 +56569,7 @@ ELASTIC_DECL run_result agent_run::finish(worker_state state, std::string reason
   return complete(make_result(state, std::move(reason)));
 }
 
-/// Adds what only the workers of a world have.
+/// Completes a result with the data that only a world of workers has.
 ELASTIC_DECL run_result agent_run::complete(run_result result) {
   end_reason_ = result.reason;
   result.starts = starts_;
@@ -56373,7 +56687,7 @@ ELASTIC_DECL output_plan default_logs_specs::plan_stream(const logs_specs::attem
   const log_options& options = spec.logs;
   const bool is_err = stream == std_streams::err;
   const bool teed = contains(spec.tee.of(who.local_rank), stream);
-  // Output that no file can take is shown.
+  // Output is shown if no file can be written.
   const bool redirected = contains(spec.redirects.of(who.local_rank), stream) &&
                           !attempt.layout.lacks_files(who.local_rank);
   const bool shown = (teed || !redirected) && is_shown(options, who.local_rank);
@@ -56666,6 +56980,10 @@ inline void describe(worker_messages::bad_node& message, record_rows& rows) {
   shown_row(rows, "reason", message.reason);
 }
 
+inline void describe(worker_messages::withdraw& message, record_rows& rows) {
+  shown_row(rows, "reason", message.reason);
+}
+
 inline void describe(worker_messages::ask& message, record_rows& rows) {
   epoch_row(rows, message.epoch);
   shown_row(rows, "reason", message.reason);
@@ -56728,7 +57046,8 @@ inline void describe(control_messages::roles& message, record_rows& rows) {
 inline constexpr kind_names<worker_message> worker_message_kinds{
     "hello",    "heartbeat", "enter",     "leave",      "expires",  "release",
     "progress", "saved",     "not_saved", "no_restart", "bad_node", "bye",
-    "survive",  "ask",       "ready",     "finished",   "prepared", "await_roles"};
+    "survive",  "ask",       "ready",     "finished",   "prepared", "await_roles",
+    "withdraw"};
 inline constexpr kind_names<control_messages::agent_message> agent_message_kinds{
     "welcome", "refused", "checkpoint", "pause",  "resume",
     "stop",    "change",  "no_change",  "rejoin", "roles"};
@@ -57526,8 +57845,8 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
   }
   if (static_cast<std::size_t>(message.local_rank) >= places.size()) {
     throw error(errc::protocol_violation,
-                fmt::format("a control message is of local rank {}; there are {} workers",
-                            message.local_rank, places.size()));
+                fmt::format("a control message is of local rank {}; the node has {}",
+                            message.local_rank, quantity(places.size(), "worker")));
   }
   client.worker = message.local_rank;
   client.checkpoints = message.checkpoints;
@@ -57607,6 +57926,10 @@ ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messa
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::finished&) {
+  check_survives(client);
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::withdraw&) {
   check_survives(client);
 }
 
@@ -58704,7 +59027,7 @@ ELASTIC_DECL bool pidfd_child::signal_process(int number) noexcept {
   find_outsiders();
   const int pidfd = descriptor_.native_handle();
   if (calls_.pidfd_send_signal(pidfd, number, 0) == 0 || errno == ESRCH) return true;
-  // A filter refused the call.
+  // A filter of system calls may refuse that call.
   return signal(number);
 }
 
@@ -58928,7 +59251,7 @@ ELASTIC_DECL auto pidfd_child::find_members(bool spares_helpers) -> found_member
 
 ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> found_members try {
   found_members found = find_members(spares_helpers);
-  // A helper that was stopped could not end.
+  // Continues the helpers, since a stopped one could not end.
   for (const auto* helpers : {&found.trackers, &found.managers}) {
     for (const pinned& held : *helpers) {
       calls_.pidfd_send_signal(held.pidfd.get(), SIGCONT, 0);
@@ -58937,7 +59260,7 @@ ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> fou
   if (!was_killed_) {
     for (const pinned& held : found.others) add_killed(held.pid);
   }
-  // Nothing that is forked meanwhile escapes a signal to the group.
+  // A signal to the group also reaches processes that are forked meanwhile.
   if (!found.has_helper()) signal_group(SIGKILL);
   std::erase_if(found.others, [&](const pinned& held) { return !kill(held); });
   return found;
@@ -59053,16 +59376,16 @@ ELASTIC_DECL guard_standstill look_at_guard(int pidfd) {
 ELASTIC_DECL guarded_child::guarded_child(const asio::any_io_executor& executor, pid_t worker,
                                           unique_fd worker_pidfd,
                                           asio::posix::stream_descriptor socket,
-                                          unique_fd guard_pidfd, logger log, const syscalls& calls)
+                                          asio::posix::stream_descriptor guard, logger log,
+                                          const syscalls& calls)
     : calls_(calls),
       reaper_(reaper::of(executor)),
       socket_(std::move(socket)),
-      guard_(executor),
+      guard_(std::move(guard)),
       worker_(executor),
       pid_(worker),
       owner_(::getpid()),
       log_(std::move(log)) {
-  guard_.assign(guard_pidfd.release());
   if (worker_pidfd) worker_.assign(worker_pidfd.release());
 }
 
@@ -59123,7 +59446,7 @@ ELASTIC_DECL task<exit_status> guarded_child::wait() {
     const time_point silence_ends = deadline_after(time.now(), limits::guard_silence);
     if (co_await with_deadline(time, silence_ends, end_told())) break;
     const guard_standstill why = look_at_guard(guard_.native_handle());
-    // A guard that sleeps may have told it while this process was kept waiting itself.
+    // A sleeping guard may have reported the end while this process itself was not scheduled.
     look();
     const bool is_kept_waiting = why.state == 'R' || why.state == 'D';
     const bool is_silent = !is_kept_waiting || silences >= limits::guard_silences;
@@ -59141,7 +59464,7 @@ ELASTIC_DECL task<void> guarded_child::end_tree() {
     wake_guard();
     const time_point silence_ends = deadline_after(time.now(), limits::guard_silence);
     if (co_await with_deadline(time, silence_ends, emptiness_told())) break;
-    // Otherwise it waits for processes that the kernel has not ended yet.
+    // A guard that is not stopped waits for processes that the kernel has not ended yet.
     const guard_standstill why = look_at_guard(guard_.native_handle());
     if (why.is_stopped()) give_up_guard(why);
   }
@@ -59176,7 +59499,7 @@ ELASTIC_DECL task<void> guarded_child::emptiness_told() {
 }
 
 ELASTIC_DECL task<void> guarded_child::worker_ended() {
-  // Without a pidfd, only the guard tells of the end.
+  // Without a pidfd, only the guard reports the end.
   if (!worker_.is_open()) co_return co_await end_told();
   co_await worker_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
 }
@@ -59230,7 +59553,7 @@ ELASTIC_DECL void guarded_child::look() noexcept {
     }
   }
   if (has_ended && !is_empty_) lose_guard();
-  // Other waiters may sleep until the socket is readable, which it no longer is.
+  // Other waiters may wait for a readable socket, but this call has read its messages already.
   if (!is_changed && !has_ended) return;
   asio_error_code ignored;
   socket_.cancel(ignored);
@@ -60706,7 +61029,7 @@ inline void describe(collective_call& call, record_rows& rows) {
   rows.milliseconds("age_ms", call.age, presence::sparse);
 }
 
-/// Writes only what is compared between ranks.
+/// Writes only the fields that are compared between ranks.
 inline void describe_previous(collective_call& call, record_rows& rows) {
   rows.text("previous", call.operation, limits::collective_name_bytes);
   rows.number("previous_sequence", call.sequence, 0, digest_most_number);
@@ -61413,9 +61736,9 @@ namespace elastic::detail {
 
 /// Asks PyTorch's own server in a worker, at a Unix socket (see embedded/inspection_hook.py).
 ///
-/// Errors: `errc::connection_failed` if nobody listens, `errc::protocol_violation` if the answer is
-/// not HTTP or exceeds `most_bytes`, `errc::invalid_argument` if another user listens there.
-/// Cancellation: all types. Time limits are the caller's.
+/// Errors: `errc::connection_failed` if no process listens there, `errc::protocol_violation` if the
+/// answer is not HTTP or exceeds `most_bytes`, `errc::invalid_argument` if another user listens
+/// there. Cancellation: all types. Time limits are the caller's.
 /// @param handler  the name of the server's handler, such as "fr_trace_json"
 /// Result: empty if the server has no such handler.
 ELASTIC_DECL task<std::string> ask_recorder(std::string socket, std::string handler,
@@ -61425,10 +61748,10 @@ ELASTIC_DECL task<std::string> ask_recorder(std::string socket, std::string hand
 /// other backends. Errors: those of `ask_recorder`.
 ELASTIC_DECL task<std::vector<std::string>> read_recorders(std::string socket);
 
-/// The same, as a worker has left them that ended by an exception.
+/// The recorders that a worker left in files when an exception ended it.
 ///
-/// @param socket  the one at which its server listened
-/// Result: empty if it has left none, or more than `limits::recorder_bytes` for each.
+/// @param socket  the socket at which its server listened
+/// Result: empty if it has left none, or if they exceed `limits::recorder_bytes`.
 ELASTIC_DECL std::vector<std::string> read_left_recorders(const std::string& socket);
 
 }  // namespace elastic::detail
@@ -61480,7 +61803,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> inspected_workers::launch(process_spec
   co_return process;
 }
 
-/// Reads the facts from the environment that every worker gets.
+/// Reads the facts from the environment that every worker has.
 ELASTIC_DECL void inspected_workers::describe(const process_spec& spec, place& entry) {
   const environment_map environment = environment_from(spec.environment);
   const auto size = find_variable(environment, "WORLD_SIZE");
@@ -61553,7 +61876,7 @@ ELASTIC_DECL task<void> inspected_workers::ask_server(worker_inspection& found,
     found.is_silent = !recorders;
     if (recorders) found.recorders = *recorders;
   } catch (const error&) {
-    // PyTorch is not imported, or is too old, or its server is not what it should be, or has ended.
+    // PyTorch is not imported or too old, or its server does not answer as expected or has ended.
   }
   if (!found.recorders.empty()) co_return;
   std::function<std::vector<std::string>()> work = [socket] { return read_left_recorders(socket); };
@@ -61702,7 +62025,7 @@ inline inspected_rank rank_of(const worker_inspection& found, time_point now, wa
   if (evidence.step >= 0) evidence.step_age = now - found.worker.step_at;
   evidence.failure = found.worker.end.substr(0, limits::failure_digest_bytes);
   evidence.state = process_state::gone;
-  // Another process may have the number of one that has ended.
+  // After the end of the worker, another process may have its pid.
   if (found.facts && found.worker.end.empty()) {
     const thread_facts& main = found.facts->threads.front();
     evidence.state = main.state;
@@ -61875,7 +62198,7 @@ inline std::string groups_text(const std::map<int, const inspected_rank*>& ranks
   return text;
 }
 
-/// What is missing, and why.
+/// Notes about missing stacks, with the reasons.
 inline std::string notes_text(const std::vector<node_answer>& nodes,
                               const std::vector<int>& silent_nodes, bool opens_workers) {
   std::string text;
@@ -62221,11 +62544,11 @@ ELASTIC_DECL task<worker_look> look_at_workers(worker_look asked, wall_time sinc
 
 namespace elastic::detail {
 
-/// How long a worker that has reported an exception may make no progress before it is named, and
-/// how long those that go on when others have ended.
+/// The time without progress after which a worker that has reported an exception is named, and that
+/// for workers that still run when others have ended.
 inline constexpr std::chrono::seconds failure_patience(5);
 inline constexpr std::chrono::seconds rest_patience(60);
-/// How often workers are named again that do not end.
+/// The interval at which workers that still do not end are named again.
 inline constexpr std::chrono::minutes rest_reminder(5);
 
 /// "61 s", "0.5 s".
@@ -62253,7 +62576,8 @@ inline bool has_worked(const worker_activity& last, const worker_activity& now, 
 
 ELASTIC_DECL std::vector<notice> notice_judge::take(const std::vector<worker_signs>& signs,
                                                     time_point now, bool disturbed) {
-  // A late look: the machine was suspended, or the agent was, so the workers may have been, too.
+  // A late sample: the machine or the agent was suspended, so the workers may have been suspended,
+  // too.
   const bool is_late = now - limits::watch_lateness > wake_at_;
   records ended;
   records running;
@@ -62339,7 +62663,7 @@ struct notice_judge::remainder {
   /// Since when none of those that run has made progress, or done anything.
   time_point quiet_since{};
   time_point idle_since{};
-  /// Whether all of them have done their last steps.
+  /// Whether all of those that run have completed their last steps.
   bool are_done = true;
 };
 
@@ -62358,7 +62682,7 @@ ELASTIC_DECL auto notice_judge::survey(const records& ended, const records& runn
   return rest;
 }
 
-/// Judges those that run when others have ended with success.
+/// Judges the workers that still run when others have ended with success.
 ELASTIC_DECL void notice_judge::judge_rest(const records& ended, const records& running,
                                            time_point now, std::vector<notice>& notices) {
   const auto has_succeeded = [](const record* each) { return each->last.ended->is_success; };
@@ -62406,7 +62730,8 @@ ELASTIC_DECL std::string notice_judge::line_about(const remainder& rest, bool ar
                      in_seconds(now - rest.last_end), names_of(rest.running), state);
 }
 
-/// Samples are close to each other soon after the evidence.
+/// Decides whether a notice is due, and otherwise when the next sample is. Soon after the evidence,
+/// samples follow each other closely.
 ELASTIC_DECL bool notice_judge::is_due(time_point due, time_point now) {
   if (now >= due) return true;
   constexpr duration shortest = std::chrono::milliseconds(500);
@@ -62485,7 +62810,7 @@ ELASTIC_DECL task<void> notice_watch::run() {
     if (ended && ended->code() == asio::error::operation_aborted) throw;
     problem = failure.what();
   }
-  // A job must not end because nobody can look at its workers.
+  // A job must not end because its workers cannot be inspected.
   if (is_on_) agent_.log.warning("the workers are no longer watched for failures: {}", problem);
   co_await agent_.time->sleep_until(time_point::max());
 }
@@ -62503,7 +62828,7 @@ ELASTIC_DECL task<void> notice_watch::watch() {
   began_ = agent_.time->wall_now() - tolerance;
   files_.clear();
   std::vector<agent_part::attempt_worker> workers = agent_.workers();
-  // All are below one folder.
+  // All error files are below one folder.
   const bool may_block = !workers.empty() && may_hang(workers.front().error_file);
   for (const agent_part::attempt_worker& each : workers) {
     if (!each.end.empty()) evidence_.set();
@@ -62513,8 +62838,8 @@ ELASTIC_DECL task<void> notice_watch::watch() {
   co_await race(follow(std::move(workers)), judge());
 }
 
-/// Begins late, so that a job which is soon over does not wait for the kernel at its end. Without
-/// the help of the kernel, error files are read when the first other sign is seen.
+/// Begins late, so that a short job does not wait for the kernel when it ends. If the kernel cannot
+/// watch the error files, they are read at the first other sign.
 ELASTIC_DECL task<void> notice_watch::follow(std::vector<agent_part::attempt_worker> workers) {
   constexpr std::chrono::seconds patience(2);
   const time_point begin = deadline_after(agent_.time->now(), patience);
@@ -62534,9 +62859,10 @@ ELASTIC_DECL task<void> notice_watch::follow(std::vector<agent_part::attempt_wor
 }
 
 ELASTIC_DECL task<void> notice_watch::judge() {
-  // Most workers end when all do, and nothing is to be said then.
+  // Most workers end at about the same time, and then no notice is needed.
   constexpr std::chrono::milliseconds settling(500);
-  // A worker may write exceptions without end, and each look reads files of all workers.
+  // Limits the work: a worker may write exceptions endlessly, and each look reads files of all
+  // workers.
   constexpr std::chrono::milliseconds rest(100);
   time_point rested = agent_.time->now();
   notice_judge judge(end_after_error_, node_);
@@ -62561,7 +62887,7 @@ ELASTIC_DECL task<void> notice_watch::judge() {
   }
 }
 
-/// Takes the signs of all workers.
+/// Collects the signs of all workers.
 ELASTIC_DECL task<std::vector<worker_signs>> notice_watch::look() {
   worker_look asked;
   for (const agent_part::attempt_worker& each : agent_.workers()) {
@@ -62598,7 +62924,8 @@ ELASTIC_DECL void notice_watch::keep_failure(int local_rank, const std::string& 
   if (!text.empty()) recorded_[local_rank] = {text, agent_.time->now(), true};
 }
 
-/// An exception in the error file counts more than one on stderr, of which it may be the cause.
+/// An exception in the error file takes precedence over one on stderr, since it may be the cause of
+/// that one.
 ELASTIC_DECL void notice_watch::read_failure(worker_signs& signs) {
   const auto recorded = recorded_.find(signs.local_rank);
   if (recorded != recorded_.end()) {
@@ -62818,7 +63145,7 @@ struct group_member {
 struct rank_group {
   /// The name to show: its description or, without one, PyTorch's name, such as "0".
   std::string label;
-  /// Whether `members` is complete: who they are is known, and there is evidence of each.
+  /// Whether `members` is complete: all members are known, and there is evidence about each.
   bool is_complete = false;
   std::vector<group_member> members = {};
   std::size_t waiting = 0;
@@ -62842,7 +63169,7 @@ class wait_graph {
  public:
   /// @param least_wait  a rank that entered an operation more recently does not count as waiting in
   ///     it
-  /// @param lacks_ranks  the job has ranks of which there is no evidence
+  /// @param lacks_ranks  there is no evidence about some ranks of the job
   ELASTIC_DECL wait_graph(const std::vector<rank_evidence>& evidence, duration least_wait,
                           bool lacks_ranks);
 
@@ -62952,7 +63279,8 @@ ELASTIC_DECL std::string_view file_system_of(std::string_view wait_channel);
 /// Whether a rank uses a processor, even if it has to share one with others.
 ELASTIC_DECL bool computes(const rank_evidence& rank);
 
-/// "it is in data.py:88 read_shard", and what else may hold up the rank.
+/// The location and state of a rank, such as "it is in data.py:88 read_shard", with other possible
+/// reasons for its delay.
 ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_verdict::kind cause);
 
 /// A text that is equal for calls that match each other: the operation and, if these must be the
@@ -62968,9 +63296,9 @@ inline bool is_in_collective(const std::vector<stack_frame>& stack) {
 /// Whether a program is about to end.
 ELASTIC_DECL bool is_in_teardown(const std::vector<stack_frame>& stack);
 
-/// Where the main thread of a rank is: "; it is in data.py:88 read_shard", "; its interpreter does
-/// not end, since wandb holds it, in sync.py:88 finish", "; its main thread waits in the kernel, in
-/// futex_do_wait"; empty if that is not known.
+/// The location of a rank's main thread: "; it is in data.py:88 read_shard", "; its interpreter
+/// does not end, since wandb holds it, in sync.py:88 finish", "; its main thread waits in the
+/// kernel, in futex_do_wait"; empty if that is not known.
 ELASTIC_DECL std::string place_of(const rank_evidence& rank);
 
 /// Lines of evidence about a rank: its positions, its process, its stack.
@@ -63064,8 +63392,8 @@ ELASTIC_DECL auto stall_judge::of_stopped() const -> outcome {
                   in_frame(first(ranks)), while_others_wait(operation)));
 }
 
-/// Whether all members of a group that run wait there for one that has ended. Otherwise they may
-/// wait for one that runs.
+/// Whether all running members of a group wait there for a member that has ended. Otherwise they
+/// may wait for one that runs.
 ELASTIC_DECL bool stall_judge::waits_for_ended(const rank_group& group) const {
   if (!group.is_complete || group.waiting == 0) return false;
   std::int64_t sequence = 0;
@@ -63220,7 +63548,7 @@ ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference s
   return {};
 }
 
-/// Why a rank has not entered the operation of the others.
+/// The reason why a rank has not entered the operation of the others.
 ELASTIC_DECL stall_verdict::kind stall_judge::cause_of(const rank_evidence& rank) const {
   // FUSE and some others wait interruptibly, in state S.
   const bool is_in_kernel = rank.state == process_state::uninterruptible ||
@@ -63374,7 +63702,8 @@ ELASTIC_DECL auto stall_judge::of_stacks() const -> outcome {
                   whereabouts(first(ranks), cause)));
 }
 
-/// Each rank is counted once: by its operation, else by what its processor does.
+/// The verdict that blames no rank. It counts each rank once: by its operation or, without one, by
+/// its use of the processor.
 ELASTIC_DECL stall_verdict stall_judge::nobody() const {
   std::size_t computing = 0;
   std::size_t silent = 0;
@@ -63469,8 +63798,8 @@ ELASTIC_DECL stall_remedy remedy_for(const stall_verdict& verdict,
 
 namespace elastic::detail {
 
-/// How long after the end of a worker a job that goes on is looked at first, and from when on no
-/// more: the time doubles each time.
+/// The time between the end of a worker and the first inspection of a job that continues. It
+/// doubles after each inspection, and there is none beyond the second time.
 inline constexpr std::chrono::seconds first_look(4);
 inline constexpr std::chrono::seconds last_look_at_most(60);
 
@@ -63566,7 +63895,7 @@ ELASTIC_DECL task<std::string> diagnosis_part::answer(round_inspection::request 
 }
 
 ELASTIC_DECL auto diagnosis_part::inspect(time_point deadline) -> task<look> {
-  // The workers answer, which is no work of theirs.
+  // Answering an inspection makes the workers active, which must not count as progress.
   notices_.disturb();
   std::vector<agent_part::attempt_worker> workers = context_.workers();
   task<std::vector<worker_inspection>> inspecting =
@@ -63623,8 +63952,8 @@ ELASTIC_DECL task<std::vector<std::string>> diagnosis_part::find_places(
 ELASTIC_DECL void diagnosis_part::end_rank(int rank, const std::string& reason) {
   for (const agent_part::attempt_worker& each : context_.workers()) {
     const bool is_wanted = each.rank == rank && each.end.empty();
-    // The question may be repeated because the asker does not know yet that the worker is being
-    // killed.
+    // The question may arrive again, because the asking node does not know yet that the worker is
+    // being killed.
     if (!is_wanted || !ending_.insert(each.pid).second) continue;
     // This reason serves as the result of the last look.
     found_ = reason;
@@ -63678,8 +64007,9 @@ ELASTIC_DECL void diagnosis_part::progressed(const worker_progress& made) {
   if (watch_ && watch_->step(made.step, context_.time->now())) end_stall();
 }
 
-/// The node of group rank 0 asks only during a stall, and records it. This one records how long its
-/// own workers have made no step, if they report steps, since nothing else shows here when it ends.
+/// The node of group rank 0 asks only during a stall, and records the stall there. If the workers
+/// of this node report steps, it records when they stopped making progress, since nothing else
+/// shows here when the stall ends.
 ELASTIC_DECL void diagnosis_part::record_stall_elsewhere() {
   const bool is_known = watch_ || step_ < 0 || is_stalled_elsewhere_ || !context_.journal;
   if (is_known) return;
@@ -63754,12 +64084,12 @@ ELASTIC_DECL task<void> diagnosis_part::judge_again() {
 
 // ---- ends of some workers -----------------------------------------------------------------------
 
-/// When a worker has ended with success and others go on, tells the other nodes, and looks whether
-/// ranks wait for it.
+/// When a worker has ended with success and others continue, notifies the other nodes, and inspects
+/// whether ranks wait for it.
 ELASTIC_DECL task<void> diagnosis_part::follow_ends() {
   time_source& time = *context_.time;
   co_await has_ended_.wait();
-  // Most workers end when all do.
+  // Waits a moment, since usually all workers end at about the same time.
   co_await time.sleep_until(ended_at_ + next_look_);
   if (!is_first_) is_first_ = co_await tell_ends();
   const bool looks = *is_first_ && terms_.opens_workers;
@@ -63772,7 +64102,7 @@ ELASTIC_DECL task<void> diagnosis_part::follow_ends() {
   co_await time.sleep_until(time_point::max());
 }
 
-/// Result: whether this is the first node of which a worker has ended.
+/// Result: whether this is the first node whose worker has ended.
 ELASTIC_DECL task<bool> diagnosis_part::tell_ends() {
   std::vector<int> ranks;
   for (const agent_part::attempt_worker& each : context_.workers()) {
@@ -63785,7 +64115,7 @@ ELASTIC_DECL task<bool> diagnosis_part::tell_ends() {
   co_return co_await round_->tell_first(std::move(told));
 }
 
-/// Takes what `tell_ends` of another node has told.
+/// Handles a message that `tell_ends` of another node has sent.
 ELASTIC_DECL void diagnosis_part::take_ends(std::string_view told) {
   int seconds = 0;
   const auto [end, failure] = std::from_chars(told.data(), told.data() + told.size(), seconds);
@@ -63798,12 +64128,12 @@ ELASTIC_DECL void diagnosis_part::take_ends(std::string_view told) {
     const auto age = std::chrono::seconds(std::clamp(seconds, 0, 3600));
     notices_.ended_elsewhere(ranks.ranks(), context_.time->now() - age);
   } catch (const error& refused) {
-    context_.log.debug("another node tells of ends, but not of which: {}", refused.what());
+    context_.log.debug("another node reports ended workers with bad ranks: {}", refused.what());
   }
 }
 
-/// Looks whether ranks wait for one that has ended: twice, since one that has just called an
-/// operation may be about to leave it. Result: whether they do.
+/// Inspects twice whether ranks wait for a rank that has ended, since a rank that has just called
+/// an operation may be about to leave it. Result: whether ranks wait.
 ELASTIC_DECL task<bool> diagnosis_part::look_for_waiting() {
   constexpr std::array<question, 2> looks{question::stacks, question::digests};
   for (const question asked : looks) {
@@ -63891,18 +64221,18 @@ namespace elastic::detail {
 /// The facts when a round must end while the workers of this node run.
 struct planned_restart_view {
   rendezvous_change::cause why = rendezvous_change::cause::node_waiting;
-  /// How much time is left until the workers must be gone.
+  /// The remaining time until the workers must be gone.
   duration grace = duration::max();
   /// How many workers would restart without a standby.
   std::size_t cold = 0;
-  /// Why no more standbys are made; empty if they are.
+  /// The reason why no more standbys are made; empty if they are.
   std::optional<std::string> obstacle = {};
   /// Whether the job pauses, so that no worker starts until it resumes.
   bool is_pause = false;
 };
 
-/// How long the workers may continue until their standbys are ready, and a clause that gives the
-/// reason.
+/// The time for which the workers may continue until their standbys are ready, and a clause that
+/// gives the reason.
 struct planned_restart {
   /// The wait if a node wants to join, and if a node has left or is lost.
   static constexpr std::chrono::seconds patience{10};
@@ -63986,12 +64316,12 @@ ELASTIC_DECL task<void> standby_part::prepare_attempt() {
     const time_point now = context_.time->now();
     co_await context_.time->sleep_until(deadline_after(now, standby_plan::meeting_patience));
   }
-  if (!has_begun_) standbys_->expect(context_.first_workers());
+  if (!has_begun_) standbys_->announce(context_.first_workers());
   if (do_workers_run()) {
     standbys_->hurry();
-    co_await standbys_->keep_warm(true);
+    co_await standbys_->maintain(true);
   } else {
-    co_await standbys_->make_ahead();
+    co_await standbys_->prestart();
   }
 }
 
@@ -64034,7 +64364,7 @@ ELASTIC_DECL void standby_part::record(const standby_set::counts& pool) {
 }
 
 ELASTIC_DECL task<void> standby_part::beside_workers(bool may_restart) {
-  return standbys_->keep_warm(may_restart);
+  return standbys_->maintain(may_restart);
 }
 
 ELASTIC_DECL void standby_part::end_attempt() { standbys_->check(); }
@@ -64186,6 +64516,9 @@ ELASTIC_DECL option_type factor_type();
 
 /// --hang-hook, --node-check: a command for the shell.
 ELASTIC_DECL option_type command_type(option_field<std::string> field);
+
+/// --drain-file, --journal: the path of a file.
+ELASTIC_DECL option_type file_path_type(option_field<std::string> field);
 
 /// --preload: "torch,pandas", or "auto".
 ELASTIC_DECL option_type modules_type();
@@ -64714,7 +65047,7 @@ inline std::vector<option_row> make_option_rows() {
        .scope = option_scope::job,
        .help = "When this file appears or exists, this node leaves the job as on SIGTERM. Its "
                "text is the reason. Its directory must exist, on this host.",
-       .type = text_type(in_config(&program_config::program, &program_options::drain_file)),
+       .type = file_path_type(in_config(&program_config::program, &program_options::drain_file)),
        .default_text = "none",
        .is_own = true},
       {.names = "--exclude-for",
@@ -64733,7 +65066,9 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_failure,
        .scope = option_scope::job,
        .help = "Name of this node, used in logs, lists of nodes, the journal and the status page.",
-       .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::node_name)),
+       .type = filled_text_type(
+           "the name of this node is needed",
+           in_job(&launch_config::rendezvous, &rendezvous_parameters::node_name)),
        .default_text = "the host's name",
        .is_own = true},
       {.names = "--node-check",
@@ -64970,7 +65305,7 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_output,
        .help = "Append what elasticrun decides and why to this file, as JSON lines. It is rotated "
                "at 16 MiB, and 4 files are kept. /dev/null: no journal.",
-       .type = text_type(in_job(&launch_config::workers, &worker_spec::journal)),
+       .type = file_path_type(in_job(&launch_config::workers, &worker_spec::journal)),
        .default_text = "journal.jsonl in the run's log directory",
        .is_own = true},
       {.names = "--trace",
@@ -64979,7 +65314,7 @@ inline std::vector<option_row> make_option_rows() {
        .scope = option_scope::job,
        .help = "Write what this node's agent and workers did to this file, as a Chrome trace for "
                "Perfetto. It is readable at any time, even if elasticrun was killed.",
-       .type = text_type(in_config(&program_config::program, &program_options::trace)),
+       .type = file_path_type(in_config(&program_config::program, &program_options::trace)),
        .default_text = "none",
        .is_own = true},
       {.names = "--logs-specs",
@@ -65014,7 +65349,8 @@ inline std::vector<option_row> make_option_rows() {
        .help = "File with the token that clients of --status on other hosts need, readable only "
                "by this user. Without it, a token is generated and printed if --status is open to "
                "other hosts.",
-       .type = text_type(in_config(&program_config::program, &program_options::status_token_file)),
+       .type = file_path_type(
+           in_config(&program_config::program, &program_options::status_token_file)),
        .default_text = "none",
        .is_own = true},
       {.names = "--event-log-handler",
@@ -66045,9 +66381,7 @@ inline void check_ranks(const given_options& options, const worker_spec& workers
 
 inline void check_status(const given_options& options, const program_options& program) {
   const auto token = options.find("--status-token-file");
-  if (!token) return;
-  if (token->text.empty()) refuse_value(*token, "the path of a file is needed");
-  if (!program.status.empty()) return;
+  if (!token || !program.status.empty()) return;
   refuse_options(fmt::format("{} is allowed only with --status", token->source));
 }
 
@@ -66604,6 +66938,17 @@ ELASTIC_DECL option_type text_type(option_field<std::string> field) {
   return type;
 }
 
+ELASTIC_DECL option_type filled_text_type(std::string allowed, option_field<std::string> field) {
+  option_type type = text_type(std::move(field));
+  type.read = [allowed = std::move(allowed), read = std::move(type.read)](
+                  const option_value& option, const command_line::facts& facts,
+                  option_target& target) {
+    if (option.text.empty()) refuse_value(option, allowed);
+    read(option, facts, target);
+  };
+  return type;
+}
+
 ELASTIC_DECL option_type flag_type(option_field<bool> field) {
   option_type type;
   type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
@@ -66637,8 +66982,9 @@ ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
     const std::optional<duration> time = seconds_in(option.text, most);
     const bool needs_more = zero == zero_seconds::refused;
     if (!time || (needs_more && *time == duration::zero())) {
-      refuse_value(option, fmt::format("a number of seconds {} 0 and up to {} is needed",
-                                       needs_more ? "over" : "from", most.count()));
+      refuse_value(option, fmt::format("a number of seconds {} {} is needed",
+                                       needs_more ? "over 0 and up to" : "from 0 to",
+                                       most.count()));
     }
     field(target) = *time;
   };
@@ -68213,7 +68559,7 @@ ELASTIC_DECL void number_row(record_rows& rows, const char* name, std::uint64_t&
 /// A line for each excluded node, if there is any: "MILLISECONDS NAME WHY".
 ELASTIC_DECL void exclusion_row(record_rows& rows, std::vector<exclusion>& excluded);
 
-/// How long a node may be silent, or without its connection.
+/// The settings that limit how long a node may be silent or without a connection.
 ELASTIC_DECL void patience_rows(record_rows& rows, rendezvous_settings& settings);
 
 }  // namespace elastic::detail
@@ -68376,8 +68722,8 @@ ELASTIC_DECL bool frees_others(const round_state& state, round_action action,
   if (!state.redundancy_list.empty()) return true;
   // The next round waits for all nodes of one that runs.
   if (state.complete) return false;
-  // A round that had enough nodes keeps those whose time is over; one with too few does not. A
-  // round that has all known nodes is complete.
+  // A round with enough nodes keeps nodes whose time is over, while a round with too few does not.
+  // A round that has all known nodes is complete.
   return leaves_round ? size_of(state) == settings.min_nodes - 1 : state.wait_list.empty();
 }
 
@@ -68397,8 +68743,8 @@ ELASTIC_DECL void enter_round(round_state& state, const node_id& node,
   if (size_of(state) == settings.max_nodes) complete_round(state);
 }
 
-/// Makes the nodes stand by that have no place in the round that is about to be complete: the last
-/// ones in the order of nodes.
+/// Moves the nodes that have no place in the round, which is about to be complete, to standby: the
+/// last ones in the order of nodes.
 inline void stand_by(round_state& state, const rendezvous_settings& settings) {
   const int most = settings.most_of(size_of(state));
   while (size_of(state) > most) {
@@ -69564,7 +69910,7 @@ inline void describe(rendezvous_messages::hello& message, record_rows& rows) {
   rendezvous_settings& settings = message.settings;
   rows.number("version", message.version, 1, std::numeric_limits<int>::max());
   node_rows(rows, message.run_id, message.node);
-  // The coordinator refuses another version, in a sentence that names both.
+  // The coordinator refuses any other version, with a message that names both.
   if (rows.reads() && message.version != message.current_version) return;
   node_number_row(rows, message.node.number);
   rows.number("min_nodes", settings.min_nodes, 1, limits::nodes);
@@ -69835,7 +70181,7 @@ ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join joining)
   known_.refused.reset();
   known_.all_finished = false;
   is_given_up_ = false;
-  // A round may follow of which this node hears nothing.
+  // From now on, the server may begin a round without this node's knowledge.
   if (greeting_.former && is_welcome_) greeting_.former->until_end = false;
   joining.after = std::max(joining.after, skipped_through_);
   begin_wait(joining.timeout);
@@ -69923,7 +70269,8 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
 ELASTIC_DECL void rendezvous_link::begin_absence(time_point now) {
   ended_at_ = now;
   if (has_server_resigned_) {
-    // Its successor ends the round, and knows nothing of connections that have ended.
+    // The leader's successor ends the round. It does not know which connections have ended, so only
+    // the time of silence counts.
     end_ = fencing::of_silence(settings_.silence());
     return mark_lost("the node that led the job no longer leads it");
   }
@@ -70074,7 +70421,7 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
   }
   if (!reply && !is_server_known() && !is_busy) co_await look_at_stranger(has_hung_up);
   if (!reply) {
-    // The server may know this node from that greeting alone.
+    // The server may have received the greeting, and may know this node only from it.
     has_server_resigned_ = false;
     co_return false;
   }
@@ -70100,7 +70447,8 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
                                            const rendezvous_messages::welcome& reply,
                                            time_point greeted_at) {
   settings_ = reply.settings;
-  // The settings that this node follows: a later server must know how long the node can be silent.
+  // A later hello repeats the settings that this node follows, so that the next server knows how
+  // long the node can be silent.
   greeting_.settings.keep_alive_interval = settings_.keep_alive_interval;
   greeting_.settings.keep_alive_max_attempt = settings_.keep_alive_max_attempt;
   greeting_.settings.reconnect_grace = settings_.reconnect_grace;
@@ -70125,8 +70473,9 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
 
 ELASTIC_DECL void rendezvous_link::infer_end_of_round(bool is_known, bool is_other_server) {
   if (greeting_.former) greeting_.former->until_end = false;
-  // A new server also says that it knows this node if only its first welcome was lost. But the
-  // successor of a server that resigned, if greeted only once, waits for the nodes of the round.
+  // A new server also reports that it knows this node if only its first welcome was lost. But if
+  // the server before it resigned and it was greeted only once, it waits for the nodes of the
+  // round.
   const bool is_waited_for = is_known && has_server_resigned_;
   if (known_.placed && !is_waited_for) is_given_up_ = true;
   mark_lost(is_other_server ? "the server of the rendezvous was restarted"
@@ -70250,7 +70599,7 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::resigned&) {
-  // No successor waits for the own node of the leader that resigned.
+  // A successor does not wait for the node of the leader that resigned.
   has_server_resigned_ = !connector_->reaches_own_process();
 }
 
@@ -70276,7 +70625,7 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::on_hold& reply) {
-  // Time in which this node can get no place does not count.
+  // The time in which this node cannot get a place does not count towards the join timeout.
   was_on_hold_ = true;
   log_.warning("this node waits: {}", reply.why);
 }
@@ -70656,7 +71005,7 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::next_round() {
 ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::wait_for_change() {
   throw_if_in_no_round();
   for (;;) {
-    // After the success of the job there is no further change.
+    // After the success of the job, no further change matters.
     if (!link_->known().all_finished) {
       if (link_->known().change) co_return *link_->known().change;
       throw_if_over();
@@ -70853,7 +71202,7 @@ ELASTIC_DECL std::string c10d_rendezvous::obstacle() const {
 }
 
 ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
-  // The agents' store is that of the server that leads.
+  // The agents share the store of the leading server.
   if (leaders_) agents_ = co_await leaders_->agents();
   const rendezvous_messages::placed& placed = *link_->known().placed;
   rendezvous_round round;
@@ -72276,7 +72625,7 @@ ELASTIC_DECL spawn_result fork_launcher::start(const process_spec& spec) {
   }
   unique_fd ours(ends[0]);
   unique_fd theirs(ends[1]);
-  // Otherwise each copy would write buffered output once more.
+  // Otherwise each copy would write the buffered output again.
   std::fflush(nullptr);
   const pid_t parent = ::getpid();
   std::array<unsigned long, signal_words> every_signal;
@@ -72286,7 +72635,7 @@ ELASTIC_DECL spawn_result fork_launcher::start(const process_spec& spec) {
             kernel_signal_bytes);
   const pid_t pid = ::fork();
   if (pid == 0) {
-    // An open copy of our end would keep the copy's own socket from ever reaching its end.
+    // If the copy kept our end open, it would never see the end of its own socket.
     ours.reset();
     run_copy(spec, parent, theirs.release());
   }
@@ -72456,7 +72805,7 @@ inline task<void> receive_signals(asio::signal_set& signals, signal_plan plan,
     stop_request request;
     request.signal = is_in(plan.preempt, number) ? SIGTERM : number;
     request.reason = fmt::format("{} received", signal_name(number));
-    // Many senders repeat SIGTERM or send SIGHUP after it, without meaning to kill at once.
+    // Many senders repeat SIGTERM, or send SIGHUP after it, without the intention to kill at once.
     request.escalates = number == SIGINT;
     receiver.stop(std::move(request));
   }
@@ -72548,7 +72897,7 @@ inline void describe(candidate_messages::resign& message, record_rows& rows) {
 inline void describe(candidate_messages::retire& message, record_rows& rows) {
   sequence_row(rows, "term", message.term);
   sequence_row(rows, "stamp", message.stamp);
-  // Rounded down, so that it does not seem longer ago than it was.
+  // The time is rounded down, so that the write does not seem older than it is.
   duration since_then = std::chrono::floor<std::chrono::milliseconds>(message.since_then);
   if (rows.milliseconds("since_ms", since_then)) message.since_then = since_then;
 }
@@ -72717,7 +73066,8 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const round_register& kept,
   has_made_round_ = kept.round >= 0;
   for (const exclusion& who : kept.excluded) excluded_.add(who, now);
   ending_ = kept.ending;
-  // The nodes that know of it may be gone; a node that looks for a round must still learn of it.
+  // The nodes that know of the success may be gone. A node that looks for a round must still learn
+  // of it.
   if (kept.all_finished && !ending_) {
     ending_ = job_ending{rendezvous_handler::job_end::succeeded, "all workers succeeded"};
   }
@@ -72860,7 +73210,8 @@ ELASTIC_DECL auto rendezvous_coordinator::connect(connection link,
                                                   const rendezvous_messages::hello& request,
                                                   time_point now) -> member& {
   member& node = members_[request.node];
-  // The node knows before the server does that its former connections are useless.
+  // A node that connects again knows that its former connections are useless, even if the server
+  // has not noticed yet.
   for (const connection former : node.contact.connections()) drop(former);
   nodes_[link] = request.node;
   node.contact.begin(link, now);
@@ -72875,7 +73226,7 @@ ELASTIC_DECL auto rendezvous_coordinator::connect(connection link,
 }
 
 ELASTIC_DECL void rendezvous_coordinator::greet(const node_id& node, member& entry, bool is_new) {
-  // The others go on without a node that this leader fenced, even if it is back at once.
+  // The others continue without a node that this leader fenced, even if it is back at once.
   const bool is_fenced = own_fence_.is_reached() && node.number.high == own_node_;
   answer(entry, rendezvous_messages::welcome{!is_new && !is_fenced, settings_, term_});
   ask_for_reports(entry);
@@ -72896,7 +73247,7 @@ ELASTIC_DECL bool rendezvous_coordinator::make_room_for(const node_id& node, tim
   const bool takes_up_its_own = known != members_.end() && known->second.contact.link;
   if (takes_up_its_own || nodes_.size() < most_connected()) return true;
   if (idle_.size() == 0) return false;
-  // A node that still wants something connects again, and is welcomed again.
+  // A node that is still interested connects again, and is welcomed again.
   give_up(node_id(idle_.first()), now);
   return true;
 }
@@ -73011,7 +73362,7 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
     for (const exclusion& who : request.excluded) excluded_.add(who, now);
     former_.reported(*request.former, node.ends.here, silence, now);
   }
-  // With several servers, the register says which rounds there were.
+  // With several servers, the register records which rounds existed.
   if (had_server && !is_elected_) former_.reported_server(request.highest_term, silence, now);
   wake_at(former_.over_at());
 }
@@ -73025,7 +73376,7 @@ ELASTIC_DECL void rendezvous_coordinator::apply_account(const member& node, std:
 
 ELASTIC_DECL void rendezvous_coordinator::begin_at(std::int64_t round) {
   next_round_ = std::max(next_round_, round);
-  // No node knows the number of a round that is not complete.
+  // A round that is not complete may be renumbered: no node knows its number.
   if (!state_.complete) state_.round = std::max(state_.round, next_round_);
 }
 
@@ -73062,10 +73413,11 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
     answer(node, rendezvous_messages::on_hold{"the job pauses"});
   }
   if (!state_.complete || state_.participants.count(node) == 0) return step(node, entry, now);
-  // A repeated request, if this is the round that the node asked for. But the former server of an
-  // inherited round may not have placed the node in it.
+  // If this is the round that the node asked for, the request is a repetition. An inherited round
+  // is no such case: the former server may not have placed the node in it.
   if (request.after < state_.round && !is_inherited_) return step(node, entry, now);
-  // Otherwise nodes whose workers have succeeded would wait for it, or consider the job done.
+  // The round must end: otherwise nodes whose workers have succeeded would wait for this node, or
+  // consider the job done.
   if (some_finished_ && !entry.has_finished) {
     announce(rendezvous_change::cause::node_lost,
              fmt::format("node {} meets again before its workers have succeeded", node.text()));
@@ -73093,7 +73445,8 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
     return answer(node, rendezvous_messages::changed{request.round, over});
   }
   if (change_) return answer(node, *change_);
-  // Workers also fail because their peers vanish, and that does not count against them.
+  // Workers also fail because their peers vanish. Such a failure counts as a lost node, not against
+  // the restarts.
   if (const auto missing = missing_participant()) {
     return announce(rendezvous_change::cause::node_lost,
                     fmt::format("node {} is gone", name_of(*missing)));
@@ -73306,8 +73659,8 @@ ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
         auto& [node, entry] = *waiting;
         const bool was_complete = state_.complete;
         if (entry.join_deadline) step(node, entry, now);
-        // Then its nodes come first: one that is placed after another node has ended the round
-        // would not learn of that end.
+        // The other nodes of the completed round come first. If another node ended the round before
+        // they are placed, they would not learn of that end.
         if (!was_complete && state_.complete) break;
       }
     }
@@ -73482,6 +73835,8 @@ ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change, int
 
 ELASTIC_DECL void rendezvous_coordinator::check_all_finished() {
   if (!some_finished_ || all_finished_ || change_ || state_.participants.empty()) return;
+  // The participants that are left have finished, but those that a failed job lost have not.
+  if (ending_ && ending_->how == rendezvous_handler::job_end::failed) return;
   if (finished_ < state_.participants.size()) return;
   all_finished_ = true;
   ++content_version_;
@@ -73622,7 +73977,7 @@ ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand,
   }
 }
 
-/// A member that is new or has lost its connection must be asked.
+/// Asks a member for reports. A member that is new, or has connected again, must be asked.
 ELASTIC_DECL void rendezvous_coordinator::ask_for_reports(member& entry) {
   if (!entry.has_reports || !reports_.ask(entry.is_reporting)) return;
   answer(entry, rendezvous_messages::report_wanted{reports_.demand(), reports_.output()});
@@ -73698,12 +74053,12 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
     }
   }
-  // The end of a last call changes nothing if the nodes are known, or if no round may begin.
+  // The end of a last call changes nothing if all nodes are known, or if no round may begin.
   if (state_.deadline && state_.unknown_nodes && !is_held(now)) wake_at(*state_.deadline);
   if (is_held_by_former(now)) wake_at(former_.over_at());
   if (short_since_) wake_at(*short_since_ + settings_.last_call_timeout);
-  // Once it is over, nodes that could not enlarge the round then wait for one more node, not for a
-  // time.
+  // Once that time is over, nodes that could not enlarge the round wait for one more node, and no
+  // timer is needed.
   if (state_.scale_up_at && *state_.scale_up_at > now) wake_at(*state_.scale_up_at);
 }
 
@@ -73944,7 +74299,8 @@ ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& 
 
 ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_job(
     const std::string& run_id) {
-  // The time of day increases even on another host, or in a restarted process.
+  // The term is the time of day: it increases even if the server starts again on another host or in
+  // another process.
   const auto today = time_->wall_now().time_since_epoch();
   const std::int64_t milliseconds =
       std::chrono::duration_cast<std::chrono::milliseconds>(today).count();
@@ -73998,7 +74354,8 @@ ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) 
   for (const auto& report : job.take_reports()) shown.reports->reported(report.node, report.text);
 }
 
-/// When viewers get the next list that was held back; `time_point::max()` if none was.
+/// The time at which viewers receive the next list that was held back; `time_point::max()` if none
+/// was.
 ELASTIC_DECL time_point rendezvous_service::next_listing() const {
   time_point next = time_point::max();
   for (const auto& [run_id, shown] : shown_) {
@@ -74142,7 +74499,7 @@ ELASTIC_DECL void rendezvous_service::plan(const rendezvous_coordinator& job) {
 
 namespace elastic::detail {
 
-/// How long an election waits for answers, and the pauses between two elections.
+/// The time for which an election waits for answers, and the pauses between two elections.
 inline constexpr std::chrono::milliseconds election_patience{500};
 inline constexpr std::chrono::milliseconds shortest_election_pause{20};
 inline constexpr std::chrono::milliseconds longest_election_pause{1000};
@@ -74219,7 +74576,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::vot
 ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::write& request,
                                          time_point now) {
   look_at_lease(now);
-  // Its leader counts this voter from the moment when it left.
+  // The leader counts the voter's silence from the moment at which it left.
   if (is_retired_) return step(now);
   candidate_messages::ack answer;
   answer.term = request.term;
@@ -74270,7 +74627,8 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::gra
     entry.answer = answer;
     has_any_restarted_ = has_any_restarted_ || answer.has_restarted;
   }
-  // Terms exceed all that anybody knows. A candidate that runs or leads keeps its own.
+  // A new term must exceed all terms that any candidate knows. A candidate that runs or leads keeps
+  // its own.
   if (role_ == vote_role::follows || role_ == vote_role::asks) {
     term_ = std::max(term_, answer.own_term);
   }
@@ -74396,12 +74754,12 @@ ELASTIC_DECL time_point vote_machine::freed_at() const {
   const time_point silent = promise_->since + silence();
   if (!chosen_.fast_takeover) return silent;
   if (promise_->gone_at) return std::min(silent, *promise_->gone_at + grace());
-  // The connections that end belong to another agent.
+  // In that case, the connections that ended belong to another agent.
   if (!is_bound_to(promise_->to)) return silent;
   if (!leader.lost_at || !leader.left_at) return silent;
   const time_point last = std::max(*leader.lost_at, *leader.left_at);
-  // If only one of both connections ends, the network failed, not the leader. But the kernel may
-  // take long to end the connections of a leader with many nodes.
+  // If only one of the two connections ends, the network failed, not the leader. The ends may be
+  // far apart, though: the kernel may take long to end the connections of a leader with many nodes.
   if (last - std::min(*leader.lost_at, *leader.left_at) > grace()) return silent;
   return std::min(silent, last + grace());
 }
@@ -74473,7 +74831,8 @@ ELASTIC_DECL void vote_machine::count_tries(time_point now) {
   }
   const bool is_late = now >= answered_by_;
   if (is_blank_ && blank == chosen_.candidates) {
-    // All candidates are there, so the first one is: if two ran at once, neither might lead.
+    // All candidates are present, so the first one can run alone: if two ran at once, neither might
+    // win.
     return chosen_.self == 0 ? run(true, now) : lose("the first candidate begins", now);
   }
   // Waits for the remaining answers: if all others are blank, too, the first candidate begins at
@@ -74540,8 +74899,9 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   value_.is_uncertain = !is_known || value_.is_uncertain;
   uncertain_until_ = value_.is_uncertain ? now + silence() : now;
   if (value_.is_uncertain) log_doubt();
-  // The leader that made the round had given up, and its own workers were gone, before this one was
-  // elected. This leader's own node also lives by that leader's lease until it is in a new round.
+  // The leader that made the round had given up before this one was elected, and the workers of its
+  // own node were gone. Until it is in a new round, this leader's own node, too, is bound by that
+  // leader's lease.
   std::erase(value_.members, value_.leader_node);
   value_.leader_node = 0;
   value_.term = term_;
@@ -74588,7 +74948,7 @@ ELASTIC_DECL time_point vote_machine::lease_end() const {
 }
 
 ELASTIC_DECL time_point vote_machine::support_end(const other& voter) const {
-  // Messages of another agent in its place came later.
+  // If `heard` is later, the messages come from another agent in the voter's place.
   const bool has_retired = voter.retired_at && *voter.retired_at >= voter.heard;
   if (!has_retired && voter.heard == time_point::min()) return time_point::min();
   const time_point silent = (has_retired ? *voter.retired_at : voter.heard) + patience();
@@ -74621,7 +74981,7 @@ ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
   role_ = vote_role::follows;
   has_begun_ = false;
   is_resignation_due_ = true;
-  // The workers of its own node must end first.
+  // Before this candidate votes for another one, the workers of its own node must end.
   promise_ = promise{chosen_.self, incarnation_of(chosen_.self), term_, now + grace() / 2};
 }
 
@@ -74644,7 +75004,7 @@ ELASTIC_DECL void vote_machine::say_to_all(const candidate_messages::resign& req
 
 namespace elastic::detail {
 
-/// One connection to an agent that leads a job or may come to lead it. The client first asks who
+/// One connection to an agent that leads a job or may lead it later. The client first asks who
 /// leads; after that, the connection is a node's conversation with the job's service.
 ///
 /// Thread-safety: that of a server's extensions.
@@ -74708,7 +75068,7 @@ class candidate::visitor final : public leader_visitor {
 
   bool has_begun() const override { return claim || search; }
 
-  /// Refuses a node that took this candidate for the only server of its job.
+  /// Refuses a node that treats this candidate as the only server of its job.
   void refuse(const std::string& list) {
     const rendezvous_messages::refused refusal{
         false, fmt::format("this server is one of several endpoints, which each node of the job "
@@ -74765,7 +75125,7 @@ ELASTIC_DECL task<void> candidate::run() {
 ELASTIC_DECL task<void> candidate::end_tasks() {
   end_service();
   co_await tasks_->stop();
-  // These connections were in use until now.
+  // The tasks that used these connections have ended.
   for (route& way : routes_) {
     way.connection.reset();
     way.channel.reset();
@@ -74820,7 +75180,7 @@ ELASTIC_DECL bool candidate::is_free() const {
 
 ELASTIC_DECL time_point candidate::free_at() const {
   if (is_free()) return time_point::min();
-  // Without a majority, this candidate cannot tell anybody anything.
+  // Without a majority, this candidate cannot send any decision to nodes.
   constexpr int patience = 4;
   if (!alone_since_) return time_point::max();
   return *alone_since_ + patience * chosen_.settings.reconnect_grace;
@@ -74835,7 +75195,7 @@ ELASTIC_DECL void candidate::received(visitor& sender, std::string_view message)
   } else if (sender.search && service_ && votes_->serves()) {
     sender.enter(service_, message);
   } else {
-    // A node that asks who leads was told to wait before it sent this.
+    // A node that asked for the leader has been sent `wait`, and needs no other answer.
     if (!sender.search) sender.refuse(chosen_.list);
     sender.dismiss();
   }
@@ -74867,7 +75227,7 @@ ELASTIC_DECL std::string candidate::objection(const candidate_messages::peer& re
   }
   const rendezvous_settings& mine = chosen_.settings;
   const rendezvous_settings& theirs = request.settings;
-  // With the precision of messages.
+  // Times are compared with the precision of messages.
   const auto rounded = [](duration time) {
     return std::chrono::ceil<std::chrono::milliseconds>(time);
   };
@@ -75033,7 +75393,8 @@ ELASTIC_DECL void candidate::gone(visitor& sender) {
 inline constexpr std::chrono::milliseconds first_peer_pause{20};
 inline constexpr std::chrono::milliseconds longest_peer_pause{500};
 inline constexpr std::chrono::seconds peer_attempt{5};
-/// When the log says that another candidate is unreachable, and how often it repeats that.
+/// The time after which the log reports that another candidate is unreachable, and the interval at
+/// which it repeats that.
 inline constexpr std::chrono::seconds absence_warning{30};
 inline constexpr std::chrono::minutes absence_reminder{10};
 
@@ -75051,7 +75412,7 @@ ELASTIC_DECL task<void> candidate::keep_connected(int peer) {
       arrival.reset();
       if (std::exchange(route_to(peer).is_to_look, false)) continue;
     }
-    // Nobody serves there, unless an agent arrived just after the attempt.
+    // No agent serves there, unless one started just after the attempt.
     end_look(peer);
     const time_point next = chosen_.time->now() + pause;
     co_await with_deadline(*chosen_.time, next, arrival.wait());
@@ -75408,7 +75769,8 @@ ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> state, s
 
 ELASTIC_DECL void leader_connector::log_refusal(search& state, const std::string& why) {
   if (term_ > 0) {
-    // This node has been in the job before, so this is a program that now has a lost host's port.
+    // This node has been in the job before, so another program must have taken over the address of
+    // a lost host.
     if (std::exchange(last_refusal_, why) != why) {
       chosen_.log.warning("a server of the endpoints is passed over: {}", why);
     }
@@ -75471,16 +75833,16 @@ namespace elastic::detail {
 /// The addresses of the endpoints of a list, as far as this host knows them.
 struct candidate_addresses {
   std::vector<endpoint> list;
-  /// Of each endpoint; empty: unknown here.
+  /// The addresses of each endpoint; empty: unknown here.
   std::vector<std::vector<asio::ip::address>> known;
 };
 
-/// Why a list cannot be used, in one sentence: two of its endpoints are the same server. Empty: it
-/// can be used.
+/// The reason why a list cannot be used, in one sentence: two of its endpoints are the same server.
+/// Empty: it can be used.
 ELASTIC_DECL std::string objection_to(const candidate_addresses& addresses);
 
-/// Why this node cannot use `local_addr`, in one sentence that begins with it: it is an endpoint of
-/// the list that this host does not have. Empty: it can be used.
+/// The reason why this node cannot use `local_addr`, in one sentence that begins with that address:
+/// it is an endpoint of the list, but not an address of this host. Empty: it can be used.
 /// @param served  the endpoint that the settings assign to this agent; -1: none
 /// @param is_own  whether this host has an address
 ELASTIC_DECL std::string objection_to_local_addr(
@@ -75497,7 +75859,7 @@ namespace elastic::detail {
 
 /// Identifies the network to which the ports of this process belong, including the host and its
 /// boot: of two processes with the same identity, only one can have a given port. Addresses cannot
-/// identify it, because they move between hosts and are translated on the way.
+/// identify a network, because they move between hosts and are translated on the way.
 /// Result: empty if the system does not show it. Thread-safety: any thread.
 inline std::string network_identity() {
   std::string boot;
@@ -75799,7 +76161,7 @@ inline task<void> report_exit(std::shared_ptr<store> agents, int other_nodes) {
     const std::string value;
     co_await agents->set(static_exit_last, value);
   } catch (const std::runtime_error&) {
-    // Node 0 did not wait that long, so nobody needs the report.
+    // Node 0 has stopped waiting, so the report is no longer needed.
     if (is_cancellation(std::current_exception())) throw;
   }
 }
@@ -75810,6 +76172,7 @@ inline task<void> wait_for_exits(std::shared_ptr<store> agents) {
 
 ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)) {
+  check_nodes(parameters_);
   if (parameters_.min_nodes != parameters_.max_nodes) {
     throw error(errc::invalid_argument,
                 fmt::format("the static rendezvous needs a fixed number of nodes, not {}:{}",
@@ -75858,7 +76221,8 @@ ELASTIC_DECL task<void> static_rendezvous::exit_barrier() {
     co_await report_exit(std::move(agents), other_nodes);
     co_return;
   }
-  // The last node may pass while another one has arrived but not yet asked whether all have.
+  // The last node may pass the barrier while another one has arrived but has not yet asked whether
+  // all have.
   time_source& time = *parameters_.time;
   co_await with_deadline(time, time.now() + exit_timeout, wait_for_exits(std::move(agents)));
 }
@@ -75869,7 +76233,7 @@ ELASTIC_DECL task<void> static_rendezvous::shutdown() {
   if (ending) co_await ending->stop();
 }
 
-/// Where node 0 serves.
+/// The address at which node 0 serves.
 inline task<listen_point> point_of_server(std::string host) {
   const std::vector<asio::ip::address> addresses = co_await resolve_addresses(host);
   const bool has_loopback =
@@ -76146,11 +76510,13 @@ namespace elastic::detail {
 
 /// The pause between two attempts to write the record.
 inline constexpr std::chrono::milliseconds registry_pause{250};
-/// How long an agent tries to become the leader, and how long a leader that leaves tries to say so.
+/// The time for which an agent tries to become the leader, and that for which a leaving leader
+/// tries to resign.
 inline constexpr std::chrono::seconds registry_patience{10};
 inline constexpr std::chrono::seconds registry_farewell{2};
 
-/// One connection to the leader. Its first message shows the password; after that it is a node's.
+/// One connection to the leader. The first message shows the password. After it, the connection is
+/// a node's conversation.
 class registered_leader::visitor final : public leader_visitor {
  public:
   visitor(registered_leader& owner, client& peer) : leader_visitor(peer), of_(owner) {
@@ -76164,7 +76530,7 @@ class registered_leader::visitor final : public leader_visitor {
 
   bool has_begun() const override { return is_known_; }
 
-  // Tells the node that this agent leads. The node sends its hello next.
+  // Confirms to the node that this agent leads. The node sends its hello next.
   void welcome() {
     if (is_known_) send(candidate_messages::leads{of_.record_.kept.term, 0});
   }
@@ -76337,7 +76703,7 @@ ELASTIC_DECL auto registered_leader::classify(const leader_registry::sight& seen
   }
   const bool has_changed = seen.version != wish_->former.version;
   if (!is_ours && !job_ && has_changed) return outcome::replaced;
-  // An older record comes from a write that was in progress when this agent took the record.
+  // An older record stems from a write that was in progress when this agent took the record.
   if (!is_ours && seen.record && seen.record->kept.term > record_.kept.term) {
     return outcome::replaced;
   }
@@ -76362,7 +76728,7 @@ ELASTIC_DECL void registered_leader::mark_away(const std::string& why) {
       "round and takes no node; unless this ends within {:.0f} s, its workers are stopped",
       chosen_.run_id, chosen_.registry->name(), why, remaining.count());
   job_->suspend(true, chosen_.time->now());
-  // The end of a job does not wait.
+  // The end of a job may be announced even without the registry.
   service_->speak();
 }
 
@@ -76556,8 +76922,8 @@ ELASTIC_DECL task<void> registered_leader::hand_over(bool is_job_over) {
 
 namespace elastic::detail {
 
-/// How long a node waits before it asks for the first time, how long for an answer, and between two
-/// questions. A wait of 5 s is logged, by then with what this has found.
+/// The times before the first request, until its answer is overdue, and between two requests. By
+/// the time that a node logs its wait (after 5 s), the first result is known.
 inline constexpr std::chrono::seconds registry_first_question{1};
 inline constexpr std::chrono::seconds registry_answer{3};
 inline constexpr std::chrono::seconds registry_question_pause{3};
@@ -76627,7 +76993,7 @@ inline std::vector<std::uint64_t> followers_of(const leader_record& record) {
   return followers;
 }
 
-/// Reads the record, whatever is in it.
+/// A function that reads the record and ignores its content.
 inline std::function<task<void>()> reading_of(std::shared_ptr<leader_registry> registry) {
   return [registry]() -> task<void> { co_await registry->look(); };
 }
@@ -76841,7 +77207,7 @@ ELASTIC_DECL task<void> registry_connector::claim_loss() {
   claim.term = record.kept.term;
   claim.round = record.kept.round;
   claim.wait = *wait;
-  // This must hold before anybody can rely on the claim.
+  // This node must skip the rounds before any other node can rely on the claim.
   node_.skip_rounds_through(claim.round);
   try {
     co_await registry_->claim(node_.number, claim);
@@ -76863,11 +77229,11 @@ ELASTIC_DECL task<std::optional<duration>> registry_connector::may_lead() {
   const time_point now = chosen_.time->now();
   if (now >= seen_at_ + expiry_of(record)) co_return duration::zero();
   if (record.kept.term < connected_.kept.term) co_return std::nullopt;
-  // Its leader waits for the end of the former one's round.
+  // The record's leader still waits for the end of its predecessor's round.
   const duration grace = chosen_.settings.reconnect_grace;
   const duration debt = record.kept.is_uncertain ? record.silence + grace : duration::zero();
   if (record.address.port == 0) co_return debt;
-  // The record's leader is this agent, which gave up, or never learnt that it leads.
+  // The record's leader is this agent, which gave up or never learned that it leads.
   if (record.agent == node_.number) co_return debt + grace / 2;
   const std::optional<duration> loss = node_.loss ? node_.loss() : std::nullopt;
   const bool has_lost_it = loss && connected_.kept.term == record.kept.term;
@@ -77102,7 +77468,7 @@ ELASTIC_DECL replica_run::replica_run(agent_part::context context, prepared_work
   });
 }
 
-/// However the run ends, no replica is left.
+/// Runs the replicas. However the run ends, no replica is left.
 ELASTIC_DECL task<void> replica_run::live(std::optional<run_result>& result) {
   return keep_result(with_cleanup(supervise(), end_all()), result);
 }
@@ -77236,7 +77602,8 @@ ELASTIC_DECL task<run_result> replica_run::supervise() {
   co_return co_await std::move(finishing);
 }
 
-/// While the replicas run. One thing after the other, so that a stop never meets a start.
+/// Takes one step while the replicas run. Steps never overlap, so that no stop happens during a
+/// start.
 ELASTIC_DECL task<void> replica_run::take_step() {
   if (asked_pause_) {
     task<void> pausing = pause();
@@ -77256,7 +77623,7 @@ ELASTIC_DECL task<void> replica_run::take_step() {
   }
 }
 
-/// While the replicas are paused.
+/// Waits or resumes while the replicas are paused.
 ELASTIC_DECL task<void> replica_run::spend_pause() {
   if (!asked_resume_) happened_.reset();
   task<void> next = asked_resume_ ? resume() : happened_.wait();
@@ -77565,7 +77932,7 @@ ELASTIC_DECL logger log_of_role(const std::string& name, const logger& log);
 
 namespace elastic::detail {
 
-/// Refuses services of which each role needs its own.
+/// Refuses services that roles cannot share.
 inline void check_shared_services(const agent_services& services) {
   const auto demand = [](bool is_empty, const char* member) {
     if (is_empty) return;
@@ -77928,7 +78295,7 @@ ELASTIC_DECL std::vector<role_step> role_machine::ended(std::size_t role, role_e
   using kind = role_end::kind;
   entry& self = roles_[role];
   const bool was_stopping = self.state == role_state::stopping;
-  // How a role ends after a request to stop decides nothing, so the reason for the request stays.
+  // The end of a role after a request to stop decides nothing, so the reason for the request stays.
   if (!was_stopping || end.how == kind::succeeded) self.reason = end.reason;
   if (end.how == kind::succeeded) {
     self.state = role_state::succeeded;
@@ -78044,7 +78411,8 @@ ELASTIC_DECL bool role_machine::stop_followers(std::vector<role_step>& steps) {
   return has_changed;
 }
 
-/// Starts the roles whose conditions all hold, and gives up those with a condition that never can.
+/// Starts the roles whose conditions all hold, and gives up those with a condition that can never
+/// hold.
 ELASTIC_DECL bool role_machine::start_next(std::vector<role_step>& steps) {
   bool has_changed = false;
   for (std::size_t place = 0; place < roles_.size() && !verdict_; ++place) {
@@ -78169,7 +78537,7 @@ ELASTIC_DECL bool role_post::notify(std::int64_t revision) {
 ELASTIC_DECL void role_post::choose_ports(const std::vector<std::size_t>& slots) {
   for (const std::size_t slot : slots) {
     // The former leases are held until the new ports are chosen, so that no new port is a former
-    // one: a client with an outdated address then reaches nobody.
+    // one: a client with an outdated address then reaches no other worker.
     port_map chosen;
     std::vector<port_lease> held;
     for (const std::string& name : names_) {
@@ -78256,7 +78624,7 @@ struct served_port {
 /// Waits until a connection to the port succeeds, and the worker or a process that it has started
 /// listens there. The connection is closed at once.
 ///
-/// Waits without a limit, and logs a warning after 30 s, after 60 s, and so on, doubling the time.
+/// Waits without a limit. Logs a warning after 30 s, and then again each time the wait has doubled.
 /// Errors: none. Cancellation: all types.
 ELASTIC_DECL task<void> await_served_port(served_port port, std::shared_ptr<time_source> time,
                                           logger log);
@@ -78280,7 +78648,7 @@ class role_command {
   /// Adds a role that runs.
   ELASTIC_DECL void add(std::string role, role_plan::runner runner);
 
-  /// Adds a role that cannot carry out the command, and why.
+  /// Adds a role that cannot carry out the command, with the reason.
   ELASTIC_DECL void add_idle(std::string role, std::string why);
 
   /// Carries out the command: it is done if there is a role that runs and each of them has done it.
@@ -78338,9 +78706,9 @@ class role_watch final : public agent_part {
 
 namespace elastic::detail {
 
-/// Warns while a role for which others wait does not report progress: after 30 s, and again each
-/// time after twice as long.
-/// @param role      its name
+/// Warns while a role for which others wait does not report progress: after 30 s, and then again
+/// each time the wait has doubled.
+/// @param role  the name of the role
 /// @param waiting   the name of a role that waits for it
 /// @param is_ready  called before each warning; true ends the wait
 /// Errors: none. Cancellation: all types.
@@ -78406,7 +78774,7 @@ ELASTIC_DECL void role_run::take(const stop_request& request) {
     carry_out(machine_.stop(request.reason.empty() ? "stop requested" : request.reason));
     return;
   }
-  // The roles are already stopping, so only a request that kills changes anything.
+  // The roles are already stopping, so only a request to kill has an effect.
   if (!request.escalates && request.signal != SIGKILL) return;
   for (const entry& each : entries_) stop(each, request);
 }
@@ -78490,8 +78858,8 @@ ELASTIC_DECL void role_run::publish_state() {
 
 // ---- what the roles share ----------------------------------------------------------------------
 
-/// Of the nodes that meet at an endpoint, the one with that address hosts the server for all roles,
-/// because the server has to outlive each of them.
+/// Opens the servers of this node. Of the nodes that meet at an endpoint, the one with that address
+/// hosts the server for all roles, because the server must outlive each of them.
 ELASTIC_DECL task<void> role_run::open_servers() {
   for (const auto& [at, parameters] : plan_->meetings()) {
     rendezvous_parameters chosen = parameters;
@@ -78530,8 +78898,8 @@ ELASTIC_DECL void role_run::open_journal() {
   journal_ = new_shared<role_journal>(path, log_);
 }
 
-/// How a role meets other nodes; for a role of one node in a job of several nodes, how another role
-/// does. Empty: the job has one node.
+/// The rendezvous by which a role meets other nodes or, for a role of one node in a job of several
+/// nodes, that of another role. Empty: the job has one node.
 inline std::optional<rendezvous_parameters> meeting_of_nodes(const std::vector<role>& roles,
                                                              const role& which) {
   const auto has_several_nodes = [](const role& each) {
@@ -78621,7 +78989,7 @@ ELASTIC_DECL std::shared_ptr<role_post> role_run::make_post(std::size_t role) {
   return post;
 }
 
-/// Only warns: role_watch detects progress.
+/// Starts the warnings about a silent role. It detects nothing itself: role_watch detects progress.
 ELASTIC_DECL void role_run::await_progress(std::size_t role) {
   entry& self = entries_[role];
   const std::optional<std::string> waiting = waiting_for(role);
@@ -78650,7 +79018,7 @@ ELASTIC_DECL std::shared_ptr<time_source> role_run::time_of_plan() const {
   return given ? given : new_shared<system_time>();
 }
 
-/// The waits for the ports of an earlier start end.
+/// Waits for the ports of the role's workers, instead of those of an earlier start.
 ELASTIC_DECL void role_run::await_ports(std::size_t role, std::vector<role_post::running> workers) {
   entry& self = entries_[role];
   // The role may have ended meanwhile.
@@ -78670,7 +79038,7 @@ ELASTIC_DECL void role_run::await_ports(std::size_t role, std::vector<role_post:
   self.probe->spawn(await_open_ports(role, machine_.restarts(), std::move(waits)));
 }
 
-/// A role whose ports cannot be watched would never be ready, so it ends.
+/// Stops the role if its ports cannot be watched, since it would never be ready.
 /// Errors: none.
 ELASTIC_DECL task<void> role_run::await_open_ports(std::size_t role, int restarts,
                                                    std::vector<task<void>> waits) {
@@ -78721,7 +79089,7 @@ ELASTIC_DECL task<void> role_run::supervise() {
   co_await over_.wait();
 }
 
-/// Leaves no role running, even after an error.
+/// Ends all roles, so that none is left running, even after an error.
 ELASTIC_DECL task<void> role_run::end_all() {
   co_await end_roles();
   for (const auto& [at, server] : servers_) co_await server->stop();
@@ -78848,7 +79216,7 @@ ELASTIC_DECL void role_run::carry_out(const role_step& step) {
       break;
     case role_step::action::stop:
       log_.info("role '{}' is stopped: {}", name, step.reason);
-      // There is no runner if it could not be made; the machine learns of that next.
+      // If the runner could not be made, there is none, and the machine learns of that next.
       stop(entries_[step.role], request_for(step));
       break;
     case role_step::action::skip: log_.warning("role '{}' does not start: {}", name, step.reason);
@@ -82976,6 +83344,12 @@ ELASTIC_DECL status_answer unknown_role_answer(const std::vector<std::string>& n
                                          fmt::join(names, ", ")));
 }
 
+inline std::vector<std::string> names_of(const roles_source& source) {
+  std::vector<std::string> names;
+  for (const roles_source::entry& each : source.roles) names.push_back(each.name);
+  return names;
+}
+
 inline role_views views_of(const roles_source& source) {
   role_views views;
   for (const roles_source::entry& each : source.roles) views.push_back(each.source.view());
@@ -83034,8 +83408,9 @@ inline std::optional<status_answer> overview_of(const http_head& request,
     answer.type = "text/event-stream";
     answer.is_stream = true;
   } else if (path == output_path) {
-    return refusal_answer(400, "the job has several roles, and output is of one of them: ask for " +
-                                   fmt::format("/roles/NAME{}", output_path));
+    return refusal_answer(400, fmt::format("the job has the roles {}: name one by --role, or ask "
+                                           "for /roles/NAME{}",
+                                           fmt::join(names_of(source), ", "), output_path));
   } else {
     return std::nullopt;
   }
@@ -83056,11 +83431,7 @@ inline std::optional<status_answer> role_content(const http_head& request,
   const auto found =
       std::find_if(source.roles.begin(), source.roles.end(),
                    [&](const roles_source::entry& each) { return each.name == path.role; });
-  if (found == source.roles.end()) {
-    std::vector<std::string> names;
-    for (const roles_source::entry& each : source.roles) names.push_back(each.name);
-    return unknown_role_answer(names);
-  }
+  if (found == source.roles.end()) return unknown_role_answer(names_of(source));
   if (path.rest.empty()) {
     status_answer answer;
     answer.status = 303;
@@ -83468,11 +83839,12 @@ ELASTIC_DECL auto stream_reader::open(const std::string& path) -> open_file {
   }
   file.id = {found.st_dev, found.st_ino, birth_of(file.fd.get())};
   file.size = static_cast<std::uint64_t>(found.st_size);
+  file.written = found.st_mtim.tv_sec * 1'000'000'000 + found.st_mtim.tv_nsec;
   return file;
 }
 
 /// The file to read from: the one that was read last, under the name that rotations have given it,
-/// as long as more is in it; then the one that came after it.
+/// as long as more is in it; then the one that came after it, or the oldest of those that are kept.
 ELASTIC_DECL auto stream_reader::open_next(const std::string& path) const -> open_file {
   open_file newest = open(path);
   newest.is_newest = true;
@@ -83487,7 +83859,10 @@ ELASTIC_DECL auto stream_reader::open_next(const std::string& path) const -> ope
     if (older.id == *file_) return newer.fd ? std::move(newer) : std::move(newest);
     newer = std::move(older);
   }
-  return newest;
+  // If nothing was written to it since, it is older than the file that was read, which then was not
+  // rotated, but removed or replaced.
+  newer.is_after_gap = newer.fd && newer.written > written_;
+  return newer.is_after_gap ? std::move(newer) : std::move(newest);
 }
 
 ELASTIC_DECL void stream_reader::read_file(const std::string& path) {
@@ -83499,11 +83874,15 @@ ELASTIC_DECL void stream_reader::read_file(const std::string& path) {
   }
   const bool is_other = std::exchange(file_, file.id) != file.id;
   if (is_other) picker_.finish(ready_);
+  if (file.is_after_gap) ready_ += "… (log files were removed here: lines may be missing)\n";
   if (is_other || file.size < position_) {
+    skipped_ += size_ - position_;
     picker_ = {};
     position_ = 0;
     is_mid_line_ = false;
   }
+  size_ = file.size;
+  written_ = file.written;
   read_on(file);
   last_lines_.reset();
 }
@@ -84161,7 +84540,8 @@ ELASTIC_DECL task<void> vault_ballot::cast(std::int64_t number, bool is_kept) {
     const bool is_complete = co_await std::move(deciding);
     if (is_kept) take(number, is_complete);
   } catch (const error& failure) {
-    // If the store is gone, the round ends, and the next one begins with what the nodes have.
+    // If the store is gone, the round ends. Before the next one, the nodes compare their vaults
+    // anyway.
     if (failure.code() == errc::connection_failed) co_return;
     log_.warning("the vote on generation {} in memory is lost: {}", number, failure.what());
   }
@@ -84186,8 +84566,9 @@ ELASTIC_DECL task<bool> vault_ballot::result_of(std::int64_t number, bool is_kep
   co_return is_complete;
 }
 
-/// Erases keys that nobody reads any more: all nodes are past a complete generation. While there is
-/// none, a node that is far behind still learns what the others have skipped.
+/// Erases keys that nobody reads any more: every node has passed a complete generation. Until one
+/// is complete, the keys stay, so that a node that is far behind can see which generations the
+/// others have skipped.
 ELASTIC_DECL task<void> vault_ballot::erase_old(std::int64_t number) {
   constexpr std::int64_t unread_results = 16;
   constexpr std::int64_t most_results = 4096;
@@ -84208,13 +84589,19 @@ ELASTIC_DECL bool vault_ballot::is_overdue(std::int64_t number) const {
 
 ELASTIC_DECL task<void> vault_ballot::retract(std::int64_t number) & {
   try {
-    // So large that the votes to come cannot make up for it.
+    // This is so large that later votes cannot compensate for it.
     constexpr std::int64_t weight = 1 << 30;
-    const std::int64_t votes = co_await agents_->add(votes_key(number), -weight);
-    const bool is_complete = votes + weight >= nodes_;
-    const std::string result = is_complete ? complete_text : given_up_text;
-    co_await agents_->set(result_key(number), result);
-    take(number, is_complete);
+    const std::int64_t sum = co_await agents_->add(votes_key(number), -weight);
+    const std::int64_t votes = sum + weight;
+    // The first who takes a vote back still finds how many there were, and decides for all.
+    const bool is_first = votes >= 0;
+    std::string result = votes >= nodes_ ? complete_text : given_up_text;
+    if (is_first) {
+      co_await agents_->set(result_key(number), result);
+    } else {
+      result = co_await agents_->get(result_key(number));
+    }
+    take(number, result == complete_text);
   } catch (const error& failure) {
     if (failure.code() != errc::connection_failed) {
       log_.warning("the vote on generation {} in memory is lost: {}", number, failure.what());
@@ -84224,13 +84611,10 @@ ELASTIC_DECL task<void> vault_ballot::retract(std::int64_t number) & {
 }
 
 ELASTIC_DECL void vault_ballot::take(std::int64_t number, bool is_complete) {
-  constexpr std::size_t most_numbers = 64;
   kept_.erase(number);
   if (is_complete) {
     newest_complete_ = std::max(newest_complete_, number);
     complete_(number);
-  } else if (given_up_.insert(number).second && given_up_.size() > most_numbers) {
-    given_up_.erase(given_up_.begin());
   }
   decided_.set();
   decided_.reset();
@@ -84276,7 +84660,11 @@ inline void describe(vault_requests::find& message, record_rows& rows) {
 
 inline void describe(vault_requests::restored& message, record_rows& rows) {
   std::optional<double> seconds = message.seconds;
-  if (rows.real("seconds", seconds)) message.seconds = seconds.value_or(0);
+  if (!rows.real("seconds", seconds)) return;
+  message.seconds = seconds.value_or(0);
+  constexpr double most = limits::vault_restore.count();
+  if (message.seconds >= 0 && message.seconds <= most) return;
+  rows.refuse(fmt::format("has \"seconds\" of {}; 0 to {} are allowed", message.seconds, most));
 }
 
 inline void describe(vault_requests::damaged& message, record_rows& rows) {
@@ -84340,7 +84728,7 @@ inline unique_fd open_vault_socket(const std::string& name) {
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   const int on = 1;
   const bool is_open = socket &&
-                       // Connections take this option from the socket that accepts them.
+                       // Connections inherit this option from the socket that accepts them.
                        ::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0 &&
                        ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&at), size) == 0 &&
                        ::listen(socket.get(), SOMAXCONN) == 0;
@@ -84422,7 +84810,7 @@ ELASTIC_DECL vault_channel::reading vault_channel::read(int peer, packet& next) 
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  // Files that a worker sends find no room, and the kernel closes them.
+  // There is no buffer for files that a worker sends, so the kernel closes them.
   const ssize_t size = ::recvmsg(peer, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return reading::nothing;
   if (size <= 0) return reading::ended;
@@ -84441,11 +84829,11 @@ ELASTIC_DECL vault_channel::reading vault_channel::read(int peer, packet& next) 
   return reading::got;
 }
 
-/// Result: whether the connection goes on.
+/// Result: whether the connection stays open.
 ELASTIC_DECL task<bool> vault_channel::take(int peer, packet next) {
   const std::optional<int> local_rank = options_.owner(next.sender);
   if (!local_rank) {
-    complain(fmt::format("pid {} is no worker of this node, and is refused", next.sender));
+    complain(fmt::format("pid {} is not a worker of this node, and is refused", next.sender));
     send(peer, vault_answer(refused_packet("only a worker itself uses the vault, not another "
                                            "process that it has started")));
     co_return false;
@@ -84456,7 +84844,7 @@ ELASTIC_DECL task<bool> vault_channel::take(int peer, packet next) {
   co_return send(peer, answer);
 }
 
-/// Result: whether the worker can be answered further.
+/// Result: whether the worker can receive further answers.
 ELASTIC_DECL bool vault_channel::send(int peer, const vault_answer& answer) {
   if (answer.packet.empty()) return true;
   iovec place{const_cast<char*>(answer.packet.data()), answer.packet.size()};
@@ -84511,8 +84899,7 @@ Number number_at(std::string_view bytes, std::size_t place) {
   return number;
 }
 
-/// The tables of eight bytes that are taken at a time: the byte at distance n from the end has the
-/// table n.
+/// The tables for eight bytes at a time: table n is for the byte at distance n from the last one.
 inline constexpr auto crc32_tables = [] {
   std::array<std::array<std::uint32_t, 256>, 8> tables{};
   for (std::uint32_t value = 0; value < 256; ++value) {
@@ -84552,7 +84939,7 @@ void put_number(std::string& bytes, std::size_t place, Number number) {
   }
 }
 
-/// Whether all parts lie in the file.
+/// Whether the file is large enough for all parts.
 inline bool fits(const vault_header& header, std::uint64_t file_bytes) {
   if (file_bytes < limits::vault_header_bytes) return false;
   const std::uint64_t room = file_bytes - limits::vault_header_bytes;
@@ -84560,7 +84947,7 @@ inline bool fits(const vault_header& header, std::uint64_t file_bytes) {
          header.manifest_bytes <= room && header.data_bytes <= room - header.manifest_bytes;
 }
 
-/// Whether the numbers are those of a commit.
+/// Whether the numbers are possible for a commit.
 inline bool is_possible(const vault_header& header) {
   return header.id.epoch > 0 && header.id.number > 0 && header.step >= 0 && header.rank >= 0 &&
          header.rank < header.world_size;
@@ -84619,7 +85006,7 @@ using commit_numbers = std::array<std::int64_t, 5>;
 
 inline constexpr std::int64_t last_count = std::numeric_limits<std::int64_t>::max();
 
-/// Empty: they are not the numbers of a commit.
+/// The numbers of a commit; empty: the list has another form.
 inline std::optional<commit_numbers> numbers_of(const nlohmann::ordered_json& list) {
   commit_numbers numbers{};
   if (!list.is_array() || list.size() != numbers.size()) return {};
@@ -84685,13 +85072,14 @@ namespace elastic::detail {
 
 /// The parts of a generation on all nodes.
 struct vault_parts {
-  /// The ranks whose part is at their node, and those whose part is at another one.
+  /// The ranks whose part is on their own node, and those whose part is on another node.
   std::set<int> present;
   std::set<int> misplaced;
   bool is_damaged = false;
 };
 
-/// By generation and world, which is the same for all parts of a generation; the newest first.
+/// The parts by generation and world size, the newest generation first. All parts of a generation
+/// have the same world size.
 using parts_of_worlds = std::map<std::pair<vault_generation, int>, vault_parts, std::greater<>>;
 
 inline parts_of_worlds all_parts(const std::vector<vault_report>& nodes) {
@@ -84708,7 +85096,7 @@ inline parts_of_worlds all_parts(const std::vector<vault_report>& nodes) {
   return all;
 }
 
-/// Why a generation that was complete is no more.
+/// The reason why a generation is no longer complete.
 inline std::string loss_text(const vault_view& view, int world_size, int former_size,
                              const vault_parts& parts) {
   if (former_size != world_size) {
@@ -84725,7 +85113,7 @@ inline std::string loss_text(const vault_view& view, int world_size, int former_
                      is_known ? "node " + view.former_nodes[place] : "its node");
 }
 
-/// Why a complete generation is not restored; empty: it can be.
+/// The reason why a complete generation cannot be restored; empty: it can be.
 inline std::string obstacle_to(const vault_generation& id, const vault_parts& parts,
                                const vault_step& step) {
   if (parts.is_damaged) return "a part of it is damaged";
@@ -84745,7 +85133,13 @@ ELASTIC_DECL vault_step next_vault_step(const vault_view& view) {
       step.restores = node.restores;
     }
   }
-  for (const auto& [key, parts] : all_parts(view.nodes)) {
+  const parts_of_worlds all = all_parts(view.nodes);
+  const bool is_newest_there = std::any_of(
+      all.begin(), all.end(), [&](const auto& each) { return each.first.first == newest; });
+  if (newest != vault_generation() && !is_newest_there) {
+    step.given_up.push_back({newest, "no rank has its part any more"});
+  }
+  for (const auto& [key, parts] : all) {
     const auto& [id, former_size] = key;
     const bool is_whole =
         former_size == world_size && static_cast<int>(parts.present.size()) == world_size;
@@ -84772,7 +85166,8 @@ ELASTIC_DECL vault_vote next_vault_vote(std::int64_t number,
   return is_kept ? vault_vote::kept : vault_vote::undecided;
 }
 
-/// How much a slot has to be spared: an empty one first, then the one with the older generation.
+/// The sort key of a slot; the slot with the smaller key is overwritten. Empty slots come first,
+/// then older generations, then generations that are still pending, and last the complete one.
 inline auto claim_of(const vault_slot_view& view, std::size_t index) {
   const vault_slot_view::slot& one = view.slots[index];
   const bool is_complete = one.id && one.id == view.complete;
@@ -84836,11 +85231,12 @@ inline std::string no_memory(std::uint64_t bytes, int number) {
 
 ELASTIC_DECL void vault_memory::erase(const slot& chosen) {
   const char nothing[limits::vault_header_bytes] = {};
-  // The file is in memory, and all of it is allocated.
+  // The write cannot fail: the file is in memory, and all of it is allocated.
   if (chosen.file) (void)!::pwrite(chosen.file.get(), nothing, sizeof nothing, 0);
 }
 
-/// Creates the file, without its memory. Result: why that is not possible.
+/// Creates the file, but allocates no memory yet. Result: the reason why that failed; empty: it did
+/// not.
 ELASTIC_DECL std::string vault_memory::create(slot& chosen, std::uint64_t bytes) {
   rlimit most{};
   // Beyond the limit, the kernel would send a signal that ends this process.
@@ -84866,14 +85262,14 @@ ELASTIC_DECL task<std::string> vault_memory::allocate(int file, std::uint64_t by
     if (failed != 0) co_return no_memory(bytes, errno);
     if (done + piece < bytes) co_await asio::post(strand_, asio::use_awaitable);
   }
-  // A file without its seals could be truncated while others have it mapped.
+  // A file without seals could be truncated while others have it mapped.
   if (::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     co_return no_memory(bytes, errno);
   }
   co_return std::string();
 }
 
-/// Puts a larger file in the place of the slot's.
+/// Replaces the file of the slot by a larger one.
 ELASTIC_DECL task<std::string> vault_memory::replace(slot& chosen, std::uint64_t bytes) {
   chosen = slot();
   std::string refusal = create(chosen, bytes);
@@ -85132,7 +85528,7 @@ ELASTIC_DECL task<std::vector<vault_report>> vault_part::learn_reports(rendezvou
   co_return reports;
 }
 
-/// Gives up what the workers do not restore.
+/// Erases and reports the generations that the workers do not restore.
 ELASTIC_DECL void vault_part::take(const vault_step& step) {
   for (const vault_step::dropped& dropped : step.given_up) {
     job_event event;
@@ -85155,6 +85551,8 @@ ELASTIC_DECL void vault_part::count_restores() {
   if (!restore_ || !was_found_ || complete_ != restore_) return;
   restores_ = restored_ == *restore_ ? restores_ + 1 : 1;
   restored_ = *restore_;
+  // A round may break while the nodes agree; the next one must not count the restore again.
+  was_found_ = false;
 }
 
 // ---- while workers run --------------------------------------------------------------------------
@@ -85164,7 +85562,7 @@ ELASTIC_DECL task<void> vault_part::beside_workers(bool) {
   return with_cleanup(channel_.serve(), ballot_->stop());
 }
 
-/// Frees the memory: no worker follows.
+/// Frees the memory, since no more workers will start.
 ELASTIC_DECL task<void> vault_part::end() {
   memory_.clear();
   restore_.reset();
@@ -85222,8 +85620,9 @@ ELASTIC_DECL task<vault_answer> vault_part::begin(int local_rank, std::uint64_t 
   co_return answer;
 }
 
-/// Opens a slot. Waits a little for other nodes if this one has kept a generation, and their votes
-/// on it are under way; in vain only once for each generation, which is given up after a minute.
+/// Opens a slot. If this node has kept a generation on which other nodes have yet to vote, it waits
+/// a little for them. For each generation it waits at most once without success; after a minute the
+/// generation is given up.
 ELASTIC_DECL task<vault_memory::place> vault_part::open(int local_rank, std::uint64_t bytes) {
   constexpr std::chrono::seconds longest_wait(2);
   const time_point deadline = deadline_after(context_.time->now(), longest_wait);
@@ -85249,10 +85648,11 @@ ELASTIC_DECL task<vault_memory::place> vault_part::open(int local_rank, std::uin
 }
 
 ELASTIC_DECL vault_answer vault_part::find(std::int64_t rank) {
-  const std::int64_t place = rank - ranks_.base_rank;
-  const bool is_here = place >= 0 && place < context_.local_world_size;
+  // The rank may be any number, and the difference of two numbers can overflow.
+  const std::int64_t first = ranks_.base_rank;
+  const bool is_here = rank >= first && rank < first + context_.local_world_size;
   if (!restore_ || !is_here) return vault_answer(nothing_packet());
-  const auto local_rank = static_cast<int>(place);
+  const auto local_rank = static_cast<int>(rank - first);
   const std::optional<vault_header> header = memory_.find(local_rank, *restore_);
   unique_fd file = memory_.reader(local_rank, *restore_);
   if (!header || !file) return vault_answer(nothing_packet());
@@ -85290,9 +85690,9 @@ ELASTIC_DECL vault_vote vault_part::vote_on(std::int64_t number) const {
   return next_vault_vote(number, workers);
 }
 
-/// Votes on each generation as soon as it is decided on this node. The headers say so before the
-/// messages about them have been read: a worker that begins a commit after a collective of all
-/// ranks must not find the one before it incomplete.
+/// Votes on each generation as soon as it is decided on this node, which the headers of the slots
+/// show before the messages about them are read. This matters for a worker that begins a commit
+/// after a collective of all ranks: the previous generation must not look incomplete to it.
 ELASTIC_DECL void vault_part::cast_votes() {
   for (;;) {
     const vault_vote vote = vote_on(voted_ + 1);
@@ -85306,11 +85706,11 @@ ELASTIC_DECL void vault_part::cast_votes() {
   }
 }
 
-/// Whether a generation of this epoch can still be complete: nobody is known to have passed it
-/// without it.
+/// Whether a generation of this epoch can still become complete: no rank is known to have skipped
+/// it. Once this node has voted on it, that is so while its ballot awaits the result.
 ELASTIC_DECL bool vault_part::is_pending(vault_generation id) const {
   if (id.epoch != epoch_ || (complete_ && id <= *complete_)) return false;
-  if (ballot_ && ballot_->is_given_up(id.number)) return false;
+  if (ballot_ && id.number <= voted_ && !ballot_->awaits_result(id.number)) return false;
   return vote_on(id.number) != vault_vote::skipped;
 }
 
@@ -85334,11 +85734,11 @@ ELASTIC_DECL void vault_part::record_skipped(int local_rank, const std::string& 
   cast_votes();
   std::set<std::string>& reasons = at(local_rank).reasons;
   constexpr std::size_t most_reasons = 4;
-  // Reasons differ by the numbers in them.
+  // Reasons that differ only by their numbers are of one kind.
   const std::string kind = reason.substr(0, reason.find_first_of("0123456789"));
   const bool is_new = reasons.size() < most_reasons && reasons.insert(kind).second;
   const time_point now = context_.time->now();
-  // The count of all reaches whoever watches the job.
+  // Viewers of the job also see the number of skipped commits, so it is recorded now and then.
   const bool is_due = now - skip_recorded_at_ >= limits::vault_record_interval;
   if (!is_new && !is_due) return;
   skip_recorded_at_ = now;
@@ -85357,7 +85757,7 @@ ELASTIC_DECL void vault_part::record_skipped(int local_rank, const std::string& 
 
 ELASTIC_DECL void vault_part::take_restored(int local_rank, double seconds) {
   if (!restore_ || at(local_rank).restored) return;
-  at(local_rank).restored = std::max(seconds, 0.0);
+  at(local_rank).restored = seconds;
   double slowest = 0;
   for (const committer& each : workers_) {
     if (!each.restored) return;
@@ -86214,7 +86614,7 @@ ELASTIC_DECL std::vector<std::string> store_addresses_in(std::string_view text) 
     const auto end = std::find_if_not(rest.begin(), rest.end(), is_of_address);
     const std::string address(rest.begin(), end);
     const std::size_t port = address.rfind(':') + 1;
-    // What follows may be the rest of a name that is put in.
+    // A following bracket or sign may begin a placeholder, so that the address is incomplete.
     const bool is_whole = end == rest.end() || (*end != '{' && *end != '%' && *end != '$');
     const bool has_port = port > 1 && port < address.size() &&
                           std::all_of(address.begin() + static_cast<std::ptrdiff_t>(port),
@@ -86419,8 +86819,8 @@ ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, socke
   for_each_socket(table, [&](const listed_socket& each) { add_socket(each, port, found); });
 }
 
-/// Calls `take` for the inode of each socket of one process, until that returns true; takes the
-/// descriptors that it looks at off `left`. Result: false: not all could be looked at.
+/// Calls `take` for the inode of each socket of one process, until it returns true. Subtracts the
+/// number of inspected descriptors from `left`. Result: false if not all could be inspected.
 template <class Taker>
 bool look_at_sockets(pid_t pid, std::size_t& left, const Taker& take) {
   namespace fs = std::filesystem;
@@ -86428,7 +86828,7 @@ bool look_at_sockets(pid_t pid, std::size_t& left, const Taker& take) {
   fs::directory_iterator entry(fmt::format("/proc/{}/fd", pid), failure);
   if (failure) return false;
   for (; entry != fs::directory_iterator(); entry.increment(failure)) {
-    if (failure || left == 0) return false;
+    if (left == 0) return false;
     --left;
     std::error_code gone;
     const std::string target = fs::read_symlink(entry->path(), gone).native();
@@ -86438,7 +86838,8 @@ bool look_at_sockets(pid_t pid, std::size_t& left, const Taker& take) {
     const auto inode = number_in(digits.substr(0, digits.size() - 1), 10);
     if (inode && take(*inode)) return true;
   }
-  return true;
+  // A failure ends the list.
+  return !failure;
 }
 
 /// The same for a process and its descendants.
@@ -86596,7 +86997,7 @@ ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
   co_return co_await std::move(looking);
 }
 
-/// The first running worker of this node that is not at the store.
+/// The first running worker of this node that is not connected to the store.
 inline pid_t first_missing(const arrivals& seen) {
   const auto is_missing = [](const worker_arrival& each) { return each.use == port_use::none; };
   const auto first = std::find_if(seen.own.begin(), seen.own.end(), is_missing);
@@ -86615,7 +87016,8 @@ inline task<std::string> look_for_missing(arrival_source source, std::uint16_t p
   co_return missing_workers(seen);
 }
 
-/// Waits until a worker of the job has come. Whoever does not come in half an hour uses no store.
+/// Waits until a worker of the job has reached the store. If none has in half an hour, the workers
+/// do not use it.
 inline task<bool> wait_for_first(std::shared_ptr<time_source> time, arrival_source source) {
   constexpr std::chrono::seconds between(5);
   constexpr int most = 360;
@@ -86667,7 +87069,8 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
     if (worker.use == port_use::connecting) connecting.push_back(worker.rank);
     if (worker.use && *worker.use != port_use::connected) missing.push_back(worker.rank);
   }
-  // A worker is connected before it says that it has come.
+  // A worker connects before it counts itself as present, so the larger of the two numbers is
+  // right.
   const auto present = std::max(seen.come.value_or(0), static_cast<std::int64_t>(connected));
   if (present >= seen.world) return {};
   const bool is_used = present > 0 || !connecting.empty();
@@ -86729,7 +87132,7 @@ ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
   return fmt::format("{}; it wrote: {}{}", sentence, outcome.is_cut ? "…" : "", output);
 }
 
-/// Keeps the end of what is written to it.
+/// A sink that keeps only the end of its input.
 class end_of_output final : public output_sink {
  public:
   task<void> write(std::string_view bytes) override {
@@ -87155,7 +87558,7 @@ ELASTIC_DECL void signal_session_but_leader(pid_t leader, int leader_pidfd, int 
     calls.pidfd_send_signal(held.get(), number, 0);
   }
 } catch (...) {
-  // Without memory for the list, they get SIGKILL only.
+  // Without memory for the list, the other processes miss this signal. SIGKILL still reaches them.
 }
 
 }  // namespace elastic::detail
@@ -88417,11 +88820,11 @@ inline std::string library_module(std::string_view file) {
   return module;
 }
 
-/// What Python calls at its end: an installed package, a module of its library, or else the user's
-/// file. Empty if the stack does not show that.
+/// The code that Python runs when it exits: an installed package, a module of its library, or else
+/// the user's file. Empty if the stack does not show that.
 inline std::string holder_at_end(const std::vector<stack_frame>& stack) {
   if (stack.empty() || stack.size() >= limits::stack_frames) return {};
-  // `_shutdown` of threading waits for threads, and calls what was registered there.
+  // `_shutdown` of threading waits for threads, and calls the functions that were registered there.
   const bool is_shutdown = stack.back().function == "_shutdown" &&
                            stack.back().file.ends_with("/threading.py");
   const bool calls_other = is_shutdown && stack.size() > 1;
@@ -88878,12 +89281,11 @@ ELASTIC_DECL option_type factor_type() {
 }
 
 ELASTIC_DECL option_type command_type(option_field<std::string> field) {
-  option_type type;
-  type.read = [=](const option_value& option, const command_line::facts&, option_target& target) {
-    if (option.text.empty()) refuse_value(option, "a command for the shell is needed");
-    field(target) = option.text;
-  };
-  return type;
+  return filled_text_type("a command for the shell is needed", std::move(field));
+}
+
+ELASTIC_DECL option_type file_path_type(option_field<std::string> field) {
+  return filled_text_type("the path of a file is needed", std::move(field));
 }
 
 ELASTIC_DECL option_type modules_type() {
@@ -90364,7 +90766,8 @@ ELASTIC_DECL task<void> wait_for_name(std::string host, duration patience,
 
 namespace elastic::detail {
 
-/// `tried` holds the inner handler until it is known whether the node can meet with it.
+/// Makes the wrapped handler. `tried` holds the inner handler until it is known whether the node
+/// can meet others with it.
 inline task<std::shared_ptr<rendezvous_handler>> make_moving(
     std::shared_ptr<const rendezvous_factory> inner, logger log,
     std::shared_ptr<rendezvous_handler>& tried) {
